@@ -23,7 +23,7 @@ import {
   run,
 } from "./database.js";
 
-/** What a patch may name, but for the icon: no look-up and no list reads that. */
+/** Columns that a patch may change, except the icon, which no look-up and no list reads. */
 const CHANGEABLE = [
   ...["name", "private_key_hash", "caller_auth", "allowed_origins", "allowed_addresses", "allowed_redirect_uris"],
   ...["calls_per_minute", "connection_calls_per_minute", "call_rules", "max_call_token_seconds", "accent_color"],
@@ -37,13 +37,13 @@ const FIND = createStatement<{ public_key: string }, ApplicationRow>(
   `SELECT ${COLUMNS} FROM applications WHERE public_key = :public_key`,
 );
 
-/** For PostgreSQL's cache alone. */
+/** Only for PostgreSQL's cache. */
 const FIND_BY_IDS = createStatement<{ ids: readonly string[] }, ApplicationRow>(
   "find_applications",
   `SELECT ${COLUMNS} FROM applications WHERE id = ANY(:ids::text[])`,
 );
 
-/** Nobody else changes it before the transaction ends. */
+/** Locks the row, so that nobody else changes it before the transaction ends. */
 const LOCK = createStatement<{ public_key: string }, ApplicationRow>(
   "lock_application",
   `SELECT ${COLUMNS} FROM applications WHERE public_key = :public_key FOR UPDATE`,
@@ -75,7 +75,7 @@ const CREATE = createStatement<WrittenRow>(
   `INSERT INTO applications (${COLUMNS}, icon) VALUES (${[...EACH, "icon"].map((column) => `:${column}`).join(", ")})`,
 );
 
-/** Writes only what the patch names: a change made meanwhile to another member stays. */
+/** Writes only the columns of the patch, so that a concurrent change of another column stays. */
 const UPDATE = createStatement<object, ApplicationRow>(
   "update_application",
   `UPDATE applications
@@ -88,16 +88,15 @@ const DELETE_TICKETS = createStatement<{ id: string }>(
   "DELETE FROM tickets WHERE application_id = :id",
 );
 
-/** Applications that SQLite keeps as they were read: a relay has few, and each of its calls needs one. */
+/** Most application rows that the SQLite cache keeps: a relay has few, and each of its calls needs one. */
 const MAX_KEPT = 1000;
 
-/** Applications. */
 interface CachedApplicationStore extends ApplicationStore {
   /** The look-up of every call. */
   readonly lookup: Pick<ApplicationStore, "findByPublicKey">;
 }
 
-/** Opens the table. @param calls is emptied of what an application leaves behind. */
+/** Opens the table. @param calls records of calls, which are deleted with their application. */
 export function createApplicationStore(
   database: Database,
   calls: Pick<CallBlockStore, "deleteOf">,
@@ -148,8 +147,8 @@ function* create(
 }
 
 /**
- * With a private key ends what was begun with it: links, pages and attempts to connect may be those of whoever it was
- * stolen by.
+ * Applies a patch. A new private key ends the links, pages and attempts to connect that were begun with the old one:
+ * they may belong to whoever stole it.
  */
 function* update(
   publicKey: string,
@@ -184,19 +183,19 @@ const LISTS_ORIGIN = createStatement<{ origin: string }, unknown>(
    WHERE origin = :origin AND state = 'ACTIVE' LIMIT 1`,
 );
 
-/** Replaces what an application lists; called inside the transaction that writes the application. */
+/** Replaces the origins that an application lists; called inside the transaction that writes the application. */
 function* writeOrigins(id: string, origins: readonly string[]): Operation<void> {
   yield* run(REMOVE_ORIGINS, { application_id: id });
   for (const origin of origins) yield* run(ADD_ORIGIN, { origin, application_id: id });
 }
 
-/** Rows deleted in one transaction: a few milliseconds of the write lock and of the event loop. */
+/** Rows deleted per transaction: a few milliseconds of the write lock and of the event loop. */
 const BATCH = 200;
 
-/** Records of calls: some kilobytes to a hundred each. */
+/** Blocks of call records deleted per transaction: a few to a hundred kilobytes each. */
 const BLOCK_BATCH = 20;
 
-/** What is emptied first, in the order of an index, and whether a cache keeps rows of it. */
+/** Tables to empty first, each with the order of an index to delete in, and whether a cache keeps its rows. */
 const DELETE_SOME = (
   [
     ["connections", "user_id, provider_name", true],
@@ -217,7 +216,7 @@ const DISABLE = createStatement<{ public_key: string }>(
   "UPDATE applications SET state = 'DISABLED' WHERE public_key = :public_key",
 );
 
-/** Rows that came meanwhile go with it (ON DELETE CASCADE). */
+/** Rows that were added meanwhile are deleted with it (ON DELETE CASCADE). */
 const DELETE = createStatement<{ id: string }>("delete_application", "DELETE FROM applications WHERE id = :id");
 
 interface Deletion {
@@ -227,9 +226,9 @@ interface Deletion {
 }
 
 /**
- * Deletes an application with its connections and the records of its calls. It is disabled first, so that no call comes
- * through from then on, and emptied in short transactions; a process that dies in between leaves a disabled application to
- * delete again. The audit trail has it from the first of them on.
+ * Deletes an application with its connections and the records of its calls. The application is first disabled, so that
+ * calls are refused, and then emptied in short transactions. A process that dies in between leaves a disabled
+ * application that can be deleted again. The first transaction writes the audit record.
  */
 async function deleteApplication(
   database: Database,
@@ -244,7 +243,7 @@ async function deleteApplication(
   }
   await deleteCalls(calls, id);
   const isDeleted = (await database.write(() => run(DELETE, { id }))) > 0;
-  // Of calls that were under way; from now on none is written.
+  // Records of calls that were in progress; no more are written from now on.
   await deleteCalls(calls, id);
   return isDeleted;
 }
@@ -314,12 +313,12 @@ function applicationFromRow(row: ApplicationRow): Application {
 
 function rowFromApplication(application: Application & Partial<ApplicationSettings>): WrittenRow {
   const { id, publicKey, createdAt, updatedAt } = application;
-  // Of a whole application none is null.
+  // A whole application has no null columns.
   const columns = columnsFromPatch({ icon: NO_ICON, ...application }) as WrittenRow;
   return { ...columns, id, public_key: publicKey, created_at: createdAt, updated_at: updatedAt };
 }
 
-/** The columns of a patch; null for what stays. */
+/** The columns of a patch; null for those that stay unchanged. */
 function columnsFromPatch(patch: ApplicationPatch) {
   return {
     name: patch.name ?? null,

@@ -32,7 +32,7 @@ const LIST_OF_APPLICATION = createStatement<{ public_key: string; before: string
    WHERE public_key = :public_key AND id < :before ORDER BY id DESC LIMIT :limit`,
 );
 
-/** Greater than any id: those are hexadecimal. */
+/** Sorts after every id, since ids are hexadecimal. */
 const LAST_ID = "g";
 
 /** The audit trail. */
@@ -50,7 +50,7 @@ export function createAuditStore(database: Database): AuditStore {
   };
 }
 
-/** Writes an entry down; called inside the transaction of the change that it tells of. Without one it does nothing. */
+/** Writes an audit record, inside the transaction of the change it describes. Does nothing without an entry. */
 export function* writeAudit(entry: AuditEntry | undefined, outcome: AuditRecord["outcome"] = "DONE"): Operation<void> {
   if (entry === undefined) return;
   yield* run(ADD, {

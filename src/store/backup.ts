@@ -9,24 +9,24 @@ import { databaseFile } from "./open-database.js";
 import type { Queries, Session } from "./postgres-session.js";
 import { isDamage, openErrorFrom } from "./sqlite-error.js";
 
-/** The wait for a lock, in milliseconds: a commit of the service takes far less. */
+/** How long to wait for a lock, in milliseconds: a commit of the service takes far less. */
 const TIMEOUT_MS = 5_000;
 
 const COPY_DAMAGED = "the copy is damaged and the database is not; check the disk that the copy is written to";
 const DAMAGED =
   "the database itself is damaged, so no copy of it was kept; stop the relay, keep the files, and restore the last good backup";
 
-/** Removes the draft of one copy, and what SQLite has made beside it; those of other copies to the same target stay. */
+/** Removes the draft of one copy, with SQLite's files beside it; drafts of other copies to the same target stay. */
 export const removeUnfinished = (target: string, draft: string): Promise<void> =>
   removeDrafts(databaseFile(target), draft);
 
 /**
- * Copies a SQLite store, as it is in one moment, into a new file with mode 0600, while services and commands go on using
- * it (https://sqlite.org/backup.html). Sealed values stay sealed. The file has its name only when it is whole, checked
- * and on disk. Rejects with StoreOpenError, with no file left, when there is no such database, the target exists, or
- * what was copied is damaged.
+ * Copies a consistent snapshot of a SQLite store into a new file with mode 0600, while services and commands go on
+ * using the store (https://sqlite.org/backup.html). Sealed values stay sealed. The file gets its name only when it is
+ * complete, checked and on disk. Rejects with StoreOpenError, leaving no file, when there is no such database, the
+ * target exists, or the copy is damaged.
  *
- * @param onDraft hears of the file in which the copy is made, before it exists.
+ * @param onDraft called with the name of the draft file before it is created.
  */
 export async function backupDatabase(path: string, target: string, onDraft?: (draft: string) => void): Promise<void> {
   const file = databaseFile(path);
@@ -34,13 +34,13 @@ export async function backupDatabase(path: string, target: string, onDraft?: (dr
   try {
     if (!existsSync(copy) && (await createWhole(copy, (draft) => copyInto(file, draft), onDraft))) return;
   } catch (error) {
-    // What is wrong with the database may show in the middle of a copy.
+    // Damage of the database may show in the middle of the copy.
     throw isDamage(error) ? damageFrom(file, error) : openErrorFrom(copy, error);
   }
   throw new StoreOpenError(copy, "exists already; a backup replaces nothing");
 }
 
-/** The built file: a thread runs no TypeScript, so that a relay that runs from its source takes what was built of it. */
+/** The built worker script: worker threads cannot run TypeScript, so a relay that runs from source uses the build. */
 const THREAD = new URL(
   import.meta.url.endsWith(".ts") ? "../../dist/src/store/copy-file.js" : "./copy-file.js",
   import.meta.url,
@@ -50,7 +50,7 @@ async function copyInto(file: string, draft: string): Promise<void> {
   if (!existsSync(THREAD))
     throw new StoreOpenError(file, "cannot be copied by a relay that was not built; run npm run build");
   const workerData: CopyTask = { file, draft, timeoutMs: TIMEOUT_MS };
-  // Rejects with what ends the thread otherwise.
+  // Rejects with the error if the thread ends with one.
   const [result] = (await once(new Worker(THREAD, { workerData, execArgv: [] }), "message")) as [CopyResult];
   if (result.state === "failed") throw new Database.SqliteError(result.message, result.code);
   if (result.state === "damaged copy") throw new StoreOpenError(draft, COPY_DAMAGED);
@@ -62,7 +62,7 @@ function damageFrom(file: string, error: unknown): StoreOpenError {
   return isDatabase ? new StoreOpenError(file, DAMAGED, { cause: error }) : openErrorFrom(file, error);
 }
 
-/** What is copied, in an order in which nothing refers to what is not there yet; tickets end within minutes. */
+/** The tables to copy, each after those it refers to. Tickets are left out: they expire within minutes. */
 const TABLES = [
   "applications",
   "oauth_clients",
@@ -77,7 +77,7 @@ const TABLES = [
 /** How many rows of each table were copied. */
 export type CopyCounts = Readonly<Record<(typeof TABLES)[number], number>>;
 
-/** The database that was to be copied into holds something. */
+/** The database to copy to is not empty. */
 class StoreNotEmptyError extends Error {
   constructor() {
     super("The database to copy to holds a store with contents already. Copy to an empty one. Nothing was changed.");
@@ -85,14 +85,14 @@ class StoreNotEmptyError extends Error {
   }
 }
 
-/** Rows that are sent at a time. */
+/** Rows per INSERT statement. */
 const BATCH = 200;
 
 /**
- * Copies a store in SQLite into an empty one in PostgreSQL, sealed values as they are: the same key file opens them.
- * All in one transaction, so that a copy that was interrupted left nothing. Rejects with StoreNotEmptyError.
+ * Copies a SQLite store into an empty PostgreSQL store. Sealed values are copied unchanged: the same key file opens
+ * them. Everything is one transaction, so an interrupted copy leaves nothing behind. Rejects with StoreNotEmptyError.
  *
- * @param onCopied hears of each table how many rows were copied so far.
+ * @param onCopied called with each table's name and the number of its rows copied so far.
  */
 export async function copyStore(
   from: Database.Database,
@@ -100,7 +100,7 @@ export async function copyStore(
   onCopied: (table: string, rows: number) => void = () => {},
 ): Promise<CopyCounts> {
   return to.write(async (queries) => {
-    // Whoever copies or migrates at the same time waits.
+    // Locks out other copies and migrations.
     await queries.send("SELECT version FROM relay_schema FOR UPDATE");
     for (const table of [...TABLES, "tickets"]) await requireEmpty(queries, table);
     const counts: Array<readonly [string, number]> = [];
@@ -108,7 +108,7 @@ export async function copyStore(
       counts.push([table, await copyTable(from, queries, table, (rows) => onCopied(table, rows))]);
     }
     await copyTable(from, queries, "application_origins");
-    // What waits in spools for the one is for the other.
+    // The copy takes over the identity, so that it gets the answers waiting in spools.
     await queries.send("DELETE FROM store_identity");
     await copyTable(from, queries, "store_identity");
     return Object.fromEntries(counts) as CopyCounts;
@@ -126,7 +126,7 @@ async function copyTable(
   table: string,
   onCopied: (rows: number) => void = () => {},
 ): Promise<number> {
-  // Places are given anew, in the same order.
+  // `place` is left out: it is assigned again, in the same order.
   const columns = from
     .prepare<[string], string>("SELECT name FROM pragma_table_info(?) WHERE name <> 'place'")
     .pluck()
@@ -146,7 +146,7 @@ async function copyTable(
   return count;
 }
 
-/** Text that is kept as bytes in PostgreSQL. */
+/** Names of the columns that PostgreSQL keeps as bytes, some of which are text in SQLite. */
 async function bytesColumns(queries: Queries, table: string): Promise<ReadonlySet<string>> {
   const sql = `SELECT column_name FROM information_schema.columns
     WHERE table_schema = current_schema() AND table_name = $1 AND data_type = 'bytea'`;

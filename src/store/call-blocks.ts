@@ -1,22 +1,22 @@
 import type { BlockFilter, CallBlock, CallStore, StoredBlock } from "../records/call-block.js";
 import { all, createStatement, type Database, first, nothing, type Operation, run } from "./database.js";
 
-/** Records of calls, as the deletion of an application needs them as well. */
+/** Records of calls, with the method that deleting an application needs. */
 export interface CallBlockStore extends CallStore {
-  /** Deletes blocks of an application; at most `limit`. Resolves to how many. */
+  /** Deletes at most `limit` blocks of an application. Resolves to how many were deleted. */
   deleteOf(applicationId: string, limit: number): Promise<number>;
 }
 
-/** What SQLite, which keeps blocks in a file of their own, and PostgreSQL do differently. */
+/** What differs between SQLite, which keeps blocks in a separate file, and PostgreSQL. */
 interface CallBlockOptions {
   /**
-   * Uses the database that has the blocks.
+   * Uses the database that holds the blocks.
    *
-   * @param ifNone what there is without one; where it is left out, one is made.
+   * @param ifNone the result when there is no database yet; without it, one is created.
    */
   use<T>(work: (database: Database) => Promise<T>, ifNone?: { readonly answer: T }): Promise<T>;
   readonly append: CallStore["append"];
-  /** The number that was given last. */
+  /** The last sequence number that was assigned. */
   lastSequence(): Operation<number>;
 }
 
@@ -45,7 +45,7 @@ interface CallBlockRow {
   readonly calls: string;
 }
 
-/** Its columns, but for the one that only deleting looks at. */
+/** Its columns, except `position`, which only writing and trimming need. */
 const COLUMNS = "sequence, application_id, count, first_at, last_at, calls";
 
 interface ListBounds {
@@ -57,11 +57,12 @@ interface ListBounds {
 }
 
 /**
- * Blocks of another time are passed by their heads, since the text stands behind them; `+`: by no index of times. The last one
- * that is looked at comes in any case, so that the next look begins behind it.
+ * Selects blocks by time. The scan skips other blocks cheaply, since their large `calls` text is the last column; `+`
+ * keeps the planner from an index of times. The last block scanned is always returned, so that the next scan starts
+ * after it.
  */
 const OF_TIME = "(+last_at >= :start AND +first_at < :end OR sequence = :floor)";
-/** Heads that one look passes at most: a statement of SQLite holds up everybody. */
+/** Most blocks that one statement scans: a SQLite statement blocks the event loop. */
 const MAX_LOOKED = 500;
 
 const FLOOR = createStatement<{ before: number }, { floor: number | null }>(
@@ -93,7 +94,7 @@ const LIST_AFTER = createStatement<{ sequence: number; limit: number }, CallBloc
   `SELECT ${COLUMNS} FROM call_blocks WHERE sequence > :sequence ORDER BY sequence LIMIT :limit`,
 );
 
-/** By the time that a call's id holds: only the text of blocks that may have it is looked through. */
+/** Narrows the search by the time in the call's id, so that only the text of blocks that may hold it is searched. */
 const FIND = createStatement<{ call_id: string; time: number; until: number }, CallBlockRow>(
   "find_call_block",
   `SELECT ${COLUMNS} FROM call_blocks
@@ -113,8 +114,8 @@ const DELETE_OF = createStatement<{ application_id: string; limit: number }>(
 );
 
 /**
- * When a call has left at the latest, behind its beginning: within the longest deadline and what follows it, or, as a
- * stream, within a day. Each of them is looked through for a call, since most are found in the first.
+ * How long after its start a call ends at the latest: within the longest deadline and some time after it, or, for a
+ * stream, within a day. The spans are searched in this order, since most calls are found in the first.
  */
 const CALL_SPANS_MS = [300_000, 90_000_000] as const;
 
@@ -144,17 +145,18 @@ function* blocks(rows: Operation<CallBlockRow[]>): Operation<StoredBlock[]> {
   return (yield* rows).map(blockFromRow);
 }
 
-/** The block that a row tells of. */
 function blockFromRow({ sequence, application_id, count, first_at, last_at, calls }: CallBlockRow): StoredBlock {
   return { sequence, applicationId: application_id, count, firstAt: first_at, lastAt: last_at, calls };
 }
 
-/** What is written of a block. */
+/** The columns to write for a block. */
 export function rowFromBlock({ applicationId, count, firstAt, lastAt, calls }: CallBlock) {
   return { application_id: applicationId, count, first_at: firstAt, last_at: lastAt, calls };
 }
 
-/** Blocks deleted each time one is written: more than come, so that a smaller ring is soon reached. */
+/**
+ * Most blocks deleted per write: more than are added, so that a ring that was made smaller soon shrinks to its size.
+ */
 export const TRIM = 20;
 
 /** Records of calls in PostgreSQL. */
@@ -173,13 +175,13 @@ const LAST = createStatement<object, { last: number }>(
   "SELECT last FROM call_sequence WHERE id = 1",
 );
 
-/** One writer at a time gets here: behind it, the row is free again when what it wrote can be seen. */
+/** One writer at a time holds this row: it is free again once the writer's blocks are committed and visible. */
 const TAKE_SEQUENCES = createStatement<{ blocks: number }, { last: number }>(
   "take_call_sequences",
   "UPDATE call_sequence SET last = last + :blocks::bigint WHERE id = 1 RETURNING last",
 );
 
-/** All blocks at once, each of another application: while they are written, other writers wait. */
+/** Adds all blocks in one statement, each of a different application, since other writers wait meanwhile. */
 const ADD = createStatement<Columns & { before: number }, { count: number }>(
   "add_call_blocks",
   `INSERT INTO call_blocks (sequence, application_id, position, count, first_at, last_at, calls)
@@ -205,7 +207,7 @@ const TRIM_RINGS = createStatement<{ application_ids: readonly string[]; max_cal
      WHERE oldest.position < newest.total - :max_calls::bigint)`,
 );
 
-/** Blocks by column, as PostgreSQL takes many at once. */
+/** Blocks as one array per column, for inserting many in one PostgreSQL statement. */
 interface Columns {
   readonly application_ids: readonly string[];
   readonly counts: readonly number[];

@@ -22,8 +22,8 @@ interface FiguresRow {
 }
 
 /**
- * The table as it was made first, in the words of PostgreSQL, without `PAIR`; in SQLite it is in the file of records. It is
- * part of migrations: it never changes.
+ * The first version of the table, in PostgreSQL's SQL, without `PAIR`. In SQLite it is in the file of call records. It
+ * is part of migrations, so it never changes.
  */
 export const FIGURES_TABLE = `
 -- Figures of calls by span of time, one row for each process: small, of a week, and of the last hour by the minute.
@@ -42,7 +42,7 @@ CREATE TABLE call_figures (
 CREATE INDEX call_figures_by_age ON call_figures (span, start_at);
 `;
 
-/** Lets PostgreSQL's table have figures of an application at a provider. */
+/** Migration that allows figures of an application at a provider in PostgreSQL's table. */
 export const PAIR_FIGURES = `
 ALTER TABLE call_figures DROP CONSTRAINT call_figures_kind_check;
 ALTER TABLE call_figures ADD CONSTRAINT call_figures_kind_check
@@ -66,7 +66,7 @@ interface ReadBounds {
   readonly limit: number;
 }
 
-/** By key, a slice at a time. */
+/** Reads one slice, in the order of the primary key. */
 const READ = createStatement<ReadBounds, FiguresRow>(
   "read_figures",
   `SELECT span, kind, subject, start_at, writer, figures FROM call_figures
@@ -92,7 +92,7 @@ const DELETE_BEFORE = createStatement<{ span: FigureSpan; time: number; limit: n
 
 type SubjectOfSpan = Omit<FiguresRow, "writer" | "figures">;
 
-/** Subjects that several processes have counted. */
+/** Subjects with figures of several processes. */
 const SHARED = createStatement<Pick<FiguresRow, "span" | "start_at">, Pick<FiguresRow, "kind" | "subject">>(
   "list_shared_figures",
   `SELECT kind, subject FROM call_figures WHERE span = :span AND start_at = :start_at
@@ -101,7 +101,7 @@ const SHARED = createStatement<Pick<FiguresRow, "span" | "start_at">, Pick<Figur
 
 const OF_SUBJECT = "span = :span AND kind = :kind AND subject = :subject AND start_at = :start_at";
 
-/** Another process that merges the same waits for the first row, and sees what became of it and of the others. */
+/** Another process that merges the same subject waits for the first row, and then sees the merged rows. */
 const LOCK = createStatement<SubjectOfSpan & { limit: number }, Pick<FiguresRow, "writer" | "figures">>(
   "lock_figures",
   `SELECT writer, figures FROM call_figures WHERE ${OF_SUBJECT} ORDER BY writer LIMIT :limit FOR UPDATE`,
@@ -112,10 +112,14 @@ const DELETE_MERGED = createStatement<SubjectOfSpan & { into: string; last: stri
   `DELETE FROM call_figures WHERE ${OF_SUBJECT} AND writer > :into AND writer <= :last`,
 );
 
-/** Read at a time: a few milliseconds. */
+/** Rows read or merged at a time: a few milliseconds. */
 const SLICE = 300;
 
-/** Uses the database that has the table. @param ifNone what there is without one; where it is left out, one is made. */
+/**
+ * Uses the database that holds the table.
+ *
+ * @param ifNone the result when there is no database yet; without it, one is created.
+ */
 type UseDatabase = <T>(work: (database: Database) => Promise<T>, ifNone?: { readonly answer: T }) => Promise<T>;
 
 /** Opens the table of figures. */
@@ -153,7 +157,7 @@ function* putAll(writer: string, rows: readonly FigureRow[]): Operation<void> {
     yield* run(PUT, { span, kind, subject: id, start_at: startAt, writer, figures });
 }
 
-/** Adds up the first rows of a subject in the first of them. Returns how many there were. */
+/** Adds up the first rows of a subject into the first of them. Returns how many rows there were. */
 function* merge(subject: SubjectOfSpan): Operation<number> {
   const rows = yield* all(LOCK, { ...subject, limit: SLICE });
   const [into, last] = [rows[0], rows.at(-1)];

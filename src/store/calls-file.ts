@@ -11,25 +11,25 @@ import { identityOf, isDamage, moveAside } from "./sqlite-error.js";
 
 /** Records of calls in SQLite. */
 interface CallsFile extends CallBlockStore {
-  /** In the same file. */
+  /** Kept in the same file. */
   readonly figures: FigureStore;
   close(): void;
 }
 
-/** What a file of calls needs. */
+/** What the file of call records needs. */
 interface CallsFileOptions {
   /** Whether there is an application of this id. */
   readonly exists: (applicationId: string) => boolean;
-  /** Called with the place that a damaged file was moved to. */
+  /** Called with the path that a damaged file was moved to. */
   readonly onDamaged: (aside: string) => void;
 }
 
 /**
- * Keeps records in a file beside the database, `relay.db-calls`: writing them makes no other process read its connections
- * again, keeps none from storing a token, and takes no part in backups. A damaged one costs the records and not the
- * service, and is begun anew.
+ * Keeps call records in a separate file beside the database, `relay.db-calls`. So writing them does not invalidate
+ * other processes' cached connections, and does not block the storing of tokens; and the records are not in backups. If
+ * the file is damaged, only the records are lost: a new one is created, and the service goes on.
  *
- * @param path of the database.
+ * @param path the database's.
  */
 export function createCallsFile(path: string, { exists, onDamaged }: CallsFileOptions): CallsFile {
   const file = new LazyFile(`${path}-calls`, onDamaged);
@@ -49,7 +49,7 @@ export function createCallsFile(path: string, { exists, onDamaged }: CallsFileOp
   return { ...store, figures, close: () => file.close() };
 }
 
-/** The row outlives the blocks: numbers go on behind those that were deleted. */
+/** SQLite keeps this row when blocks are deleted, so numbers are never reused. */
 const LAST = createStatement<object, { seq: number }>(
   "last_call_sequence",
   "SELECT seq FROM sqlite_sequence WHERE name = 'call_blocks'",
@@ -84,7 +84,7 @@ function* append(blocks: readonly CallBlock[], maxCalls: number): Operation<void
   }
 }
 
-/** Times are milliseconds since the epoch. One is never changed, but for its comments. */
+/** Times are milliseconds since the epoch. A migration is never changed, except for its comments. */
 export const CALLS_MIGRATIONS: readonly string[] = [
   `
 CREATE TABLE call_blocks (
@@ -106,7 +106,7 @@ CREATE INDEX call_blocks_by_application ON call_blocks (application_id, sequence
 CREATE INDEX call_blocks_by_time ON call_blocks (last_at, first_at);
 ${FIGURES_TABLE.replaceAll(" BIGINT ", " INTEGER ").replace("\n);", "\n) STRICT;")}
 `,
-  // Figures of an application at a provider: a CHECK is changed by making the table anew.
+  // Allows figures of an application at a provider: SQLite changes a CHECK only by rebuilding the table.
   `
 CREATE TABLE new_call_figures (
   span TEXT NOT NULL CHECK (span IN ('MINUTE', 'HOUR')),
@@ -125,8 +125,9 @@ CREATE INDEX call_figures_by_age ON call_figures (span, start_at);
 ];
 
 /**
- * NORMAL: a power loss may cost the last seconds of records and nothing else, and no call waits for a disk. What is
- * deleted is overwritten where that takes no further writing (FAST); soon the ring takes its place anyway.
+ * synchronous NORMAL: a power loss may cost the last seconds of records and nothing else, and no call waits for the
+ * disk. secure_delete FAST: deleted rows are overwritten where that takes no extra writes; the ring soon reuses their
+ * place.
  */
 const CALLS: DatabaseKind = {
   pragmas: [
@@ -136,22 +137,22 @@ const CALLS: DatabaseKind = {
     ["synchronous", "NORMAL", 1],
   ],
   migrations: CALLS_MIGRATIONS,
-  // Calls are served meanwhile, and the records can wait.
+  // Calls are being served, and the records can wait.
   startTimeoutMs: 100,
   busyTimeoutMs: 5,
 };
 
-/** How long a file that could not be opened is left alone, in milliseconds. */
+/** How long to wait before opening a file again that could not be opened, in milliseconds. */
 const RETRY_MS = 30_000;
 
 const UNUSABLE = "The records of calls cannot be opened. The operator must check the relay's database folder.";
 
-/** A file that is opened when it is needed, and made when there is something to write. */
+/** A file that is opened on first use, and created on the first write. */
 class LazyFile {
   readonly #path: string;
   readonly #onDamaged: (aside: string) => void;
   #opened: { readonly db: Sqlite.Database; readonly database: Database } | undefined;
-  /** Of the file that was opened, or could not be. */
+  /** The file that was opened, or could not be. */
   #identity: string | undefined;
   #failure: unknown;
   #failedAt = Number.NEGATIVE_INFINITY;
@@ -179,7 +180,7 @@ class LazyFile {
 
   async #tryOnce<T>(operation: (database: Database) => Promise<T>, ifNone?: { readonly answer: T }): Promise<T> {
     const identity = identityOf(this.#path);
-    // Another process has moved it aside, or somebody has deleted it.
+    // Another process has moved the file aside, or somebody has deleted it.
     if (identity !== this.#identity) this.#letGo();
     if (identity === undefined && ifNone !== undefined) return ifNone.answer;
     return operation(this.#openedFile());
@@ -202,13 +203,13 @@ class LazyFile {
     }
   }
 
-  /** False when the damaged file must stay where it is. */
+  /** Moves the damaged file aside. Returns false when it cannot be moved. */
   #replace(): boolean {
     const aside = `${this.#path}-damaged`;
     try {
       if (moveAside(this.#path, aside, this.#identity)) this.#onDamaged(aside);
     } catch {
-      // The folder cannot be written. What is thrown instead says that the file is damaged.
+      // The folder cannot be written. The caller throws the original error, which says that the file is damaged.
       return false;
     }
     this.#letGo();

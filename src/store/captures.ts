@@ -12,7 +12,9 @@ interface CaptureRow {
 
 const COLUMNS = "id, application_id, capture_until, content, created_at";
 
-/** Whoever adds counts what those before have added; keys that refer to the application do not wait for it. */
+/**
+ * Serializes writers, so that each counts the captures of those before it. Inserts that refer to the row need not wait.
+ */
 const LOCK = createStatement<{ application_id: string }, unknown>(
   "lock_application_of_capture",
   "SELECT id FROM applications WHERE id = :application_id FOR NO KEY UPDATE",

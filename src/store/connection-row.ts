@@ -2,11 +2,11 @@ import type { Connection, NewConnection } from "../oauth/connection.js";
 import type { RefusalEvidence, Trouble } from "../oauth/verdict.js";
 import { createStatement, first, type Operation } from "./database.js";
 
-/** The columns of `connections` that are written of a new one. */
+/** The columns of `connections` that are written for a new connection. */
 export const CONNECTION_COLUMNS = `id, application_id, user_id, provider_name, state, access_token, refresh_token,
   id_token, token_type, scope, origin_parameters, obtained_at, expires_at, version, created_at, updated_at`;
 
-/** What is read of a connection: its columns, and what the database's clock says where it has one. */
+/** The columns that are read of a connection, and the time of the database's clock if it has one. */
 export const CONNECTION_READ = `${CONNECTION_COLUMNS}, state_reason, fail_count, last_failed_at, last_error_class,
   next_try_at, lease_until, unanswered_since, trouble, refreshed_at, :clock AS clock`;
 
@@ -30,7 +30,7 @@ export interface ConnectionRow {
   readonly updated_at: number;
 }
 
-/** The same as it is read. */
+/** A row of `connections` as it is read. */
 export interface ConnectionRead extends ConnectionRow {
   readonly state_reason: string | null;
   readonly fail_count: number;
@@ -46,10 +46,11 @@ export interface ConnectionRead extends ConnectionRow {
 }
 
 /**
- * Ends of leases and waits are by the store's clock; they are told by that of this process, whose other times they are
- * compared with. One literal: put together with a spread of another, a look-up of a row takes a third longer.
+ * Converts a row to a connection. The ends of leases and waits are converted from the store's clock to this process's,
+ * since they are compared with its other times. A single object literal: with a spread, a look-up of a row takes a
+ * third longer.
  *
- * @param now the clock of this process.
+ * @param now the clock of this process, milliseconds since the epoch.
  */
 export function connectionFromRow(row: ConnectionRead, now: () => number): Connection {
   return {
@@ -81,7 +82,7 @@ export function connectionFromRow(row: ConnectionRead, now: () => number): Conne
   };
 }
 
-/** A time by the store's clock, as this process tells it. @param clock undefined where they have the same. */
+/** Converts a time of the store's clock to this process's. @param clock undefined when both are the same. */
 function localTime(time: number | null, clock: number | undefined, now: () => number): number | undefined {
   if (time === null) return undefined;
   return clock === undefined ? time : time - clock + now();
@@ -109,7 +110,7 @@ export function rowFromConnection(connection: NewConnection, now: number): Conne
   };
 }
 
-/** The columns that hold what is known of a connection's trouble; null where there is none. */
+/** The columns for a connection's trouble; null without trouble. */
 export interface TroubleColumns {
   readonly trouble: string | null;
   readonly refusal: string | null;
@@ -124,12 +125,12 @@ export function columnsFromTrouble(trouble: Trouble | undefined): TroubleColumns
   };
 }
 
-/** Hardly any connection has one. */
+/** Hardly any connection has trouble. */
 function troubleFrom(json: string | null): Trouble | undefined {
   return json === null ? undefined : (JSON.parse(json) as Trouble);
 }
 
-/** What is asked about: other connections of this one's application and provider, and words of a provider. */
+/** Parameters of the queries for evidence: the connection, and the fingerprint of the provider's words. */
 interface EvidenceBounds {
   readonly id: string;
   readonly application_id: string;
@@ -142,7 +143,7 @@ interface EvidenceBounds {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** When another connection was refreshed last. */
+/** When another connection was last refreshed. */
 const OTHERS_REFRESHED_AT = createStatement<EvidenceBounds, { refreshed_at: number }>(
   "others_refreshed_at",
   `SELECT refreshed_at FROM connections
@@ -150,7 +151,7 @@ const OTHERS_REFRESHED_AT = createStatement<EvidenceBounds, { refreshed_at: numb
    ORDER BY refreshed_at DESC LIMIT 1`,
 );
 
-/** How many were refreshed since; more than a thousand make no difference. */
+/** How many others were refreshed since; counted to 1000, since more make no difference. */
 const OTHERS_REFRESHED = createStatement<EvidenceBounds, { count: number }>(
   "others_refreshed",
   `SELECT count(*) AS count FROM (
@@ -158,7 +159,7 @@ const OTHERS_REFRESHED = createStatement<EvidenceBounds, { count: number }>(
      AND refreshed_at > :since AND id <> :id LIMIT 1000) AS others`,
 );
 
-/** How many were refused in the same words within a day, of all applications and of this one. */
+/** How many others were refused in the same words within a day, in all applications and in this one. */
 const REFUSED = createStatement<EvidenceBounds, { all_refused: number; others_refused: number }>(
   "others_refused",
   `SELECT count(*) AS all_refused,
@@ -167,7 +168,7 @@ const REFUSED = createStatement<EvidenceBounds, { all_refused: number; others_re
      AND refused_at > :day_start AND id <> :id ORDER BY refused_at DESC LIMIT 1000) AS refused`,
 );
 
-/** Reads what other connections show about a refusal; bounded by its indexes and limits. */
+/** Reads what other connections show about a refusal. Indexes and limits bound its cost. */
 export function* findEvidence(
   { id, applicationId, providerName }: Connection,
   refusal: string,

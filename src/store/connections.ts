@@ -32,12 +32,11 @@ import { attemptsFrom } from "./refresh-history.js";
 import { createRefreshStore } from "./refreshing.js";
 import { enqueueEvent } from "./webhooks.js";
 
-/** Connections that SQLite keeps as they were read, with their opened tokens: some 10 MiB of them. */
+/** Most connection rows that the SQLite cache keeps, with their opened tokens: some 10 MiB. */
 const MAX_KEPT = 4000;
 
-/** Connections. */
 interface CachedConnectionStore extends ConnectionStore {
-  /** The look-up of every call. Whoever decides on a refresh asks the store itself. */
+  /** The look-up of every call. Decisions on a refresh use `find()` of the store itself. */
   readonly lookup: Pick<ConnectionStore, "find">;
 }
 
@@ -95,7 +94,7 @@ export function createConnectionStore(database: Database): CachedConnectionStore
   };
 }
 
-/** One text for each key: only user ids may have any character in them. */
+/** A unique text per key: only user ids may contain any character, NUL included. */
 function textOf({ applicationId, userId, providerName }: ConnectionKey): string {
   return `${applicationId}\0${userId}\0${providerName}`;
 }
@@ -118,7 +117,7 @@ interface ManyKeys {
   readonly provider_names: readonly string[];
 }
 
-/** This and the next one are for PostgreSQL's cache alone. */
+/** This and the next statement are only for PostgreSQL's cache. */
 const FIND_MANY = createStatement<ManyKeys, ConnectionRead>(
   "find_connections_by_keys",
   `SELECT ${CONNECTION_READ}
@@ -132,8 +131,8 @@ const FIND_BY_IDS = createStatement<{ ids: readonly string[] }, ConnectionRead>(
 );
 
 /**
- * A connection that is made again starts afresh: what is known of the old tokens says nothing of the new ones. It gets
- * the new id, so that whatever a refresh of the old tokens still writes finds no row.
+ * When a user connects again, everything known about the old tokens is reset, since it says nothing about the new ones.
+ * The row gets the new id, so that late writes of a refresh of the old tokens find no row.
  */
 const PUT_SQL = `INSERT INTO connections (${CONNECTION_COLUMNS})
    VALUES (:id, :application_id, :user_id, :provider_name, :state, :access_token, :refresh_token,
@@ -150,7 +149,7 @@ const PUT_SQL = `INSERT INTO connections (${CONNECTION_COLUMNS})
 
 const PUT = createStatement<ConnectionRow, ConnectionRead>("put_connection", `${PUT_SQL} RETURNING ${CONNECTION_READ}`);
 
-/** What no token was got for yet is as old as the row. */
+/** For a connection whose first token was never fetched, the age of the row counts. */
 const PUT_NEWER = createStatement<ConnectionRow & { as_of: number }, { id: string }>(
   "put_newer_connection",
   `${PUT_SQL}
@@ -224,7 +223,7 @@ function* deleteOne(key: ConnectionKey, now: number, audit: AuditEntry | undefin
   return row;
 }
 
-/** What is not read of a connection to show it. */
+/** Stand-ins for the columns that are not read for a summary. */
 const UNREAD = {
   ...{ access_token: new Uint8Array(), refresh_token: null, id_token: null },
   ...{ lease_until: null, unanswered_since: null, version: 0 },
@@ -235,19 +234,19 @@ interface SummaryRow extends Omit<ConnectionRead, keyof typeof UNREAD> {
   readonly has_refresh_token: boolean | number;
 }
 
-/** Where a range of connections begins, without the connection of that key itself, and where one of users ends. */
+/** The exclusive start of a range of connections, and the exclusive end of a range of users. */
 interface ScanBounds {
   readonly application_id: string;
   readonly user_start: string;
-  /** No provider's name is empty. */
+  /** Empty sorts before every provider's name. */
   readonly provider_start: string;
   readonly user_end: Buffer;
   readonly limit: number;
 }
 
 /**
- * By key alone, so that the last page costs what the first one does. LEFT: connections are read in the order of their
- * index, and each brings its application.
+ * Pages by key, so that the last page costs no more than the first one. LEFT JOIN makes the planner read connections in
+ * the order of their index, and look up the application of each.
  */
 const SCANNED = `SELECT connections.id, application_id, user_id, provider_name, connections.state, token_type, scope,
     origin_parameters, obtained_at, expires_at, state_reason, fail_count, last_failed_at, last_error_class, next_try_at,
@@ -277,7 +276,7 @@ const SCAN_OF_USER = createStatement<KeyParameters & { readonly limit: number },
    ORDER BY user_id, application_id, provider_name LIMIT :limit`,
 );
 
-/** By itself: no call, and no list, pays for it. */
+/** Read separately, so that calls and lists do not pay for it. */
 const REFRESHES = createStatement<KeyParameters, { refreshes: string | null }>(
   "refreshes_of_connection",
   `SELECT refreshes FROM connections
@@ -289,7 +288,7 @@ const USER_OF = createStatement<{ id: string }, { user_id: string }>(
   "SELECT user_id FROM connections WHERE id = :id",
 );
 
-/** Turns what is to be shown into what is to be read. */
+/** Converts a requested range to the bounds of a scan. */
 function boundsOf({ applicationId, user, after, limit }: ConnectionRange): ScanBounds {
   const users: KeyRange = "id" in user ? rangeOfOne(user.id) : rangeOfPrefix(user.prefix, undefined);
   return {

@@ -1,24 +1,24 @@
 /**
- * One statement with `:name` parameters, in the SQL that SQLite and PostgreSQL share. What they do not share each of
- * them translates for itself (sqlite-driver.ts, postgres-session.ts):
+ * One statement with `:name` parameters, in the SQL that SQLite and PostgreSQL share. The drivers translate the rest
+ * (sqlite-driver.ts, postgres-session.ts):
  *
  * - `:clock` is the store's clock in milliseconds since the epoch: that of this process in SQLite, the database's in
  *   PostgreSQL (threats 3.3).
  * - `, :clock AS clock` reads the database's clock with a row; SQLite has none of its own and leaves it out.
- * - `CAST(:x AS BYTEA)` is bytes; `CAST(:x AS KEY)` is the type of columns with text of others, which PostgreSQL keeps as
- *   bytes, since its own text holds no NUL and a user's id may (threats T02).
- * - `FOR UPDATE` is PostgreSQL's alone: a transaction of SQLite has the whole database for itself.
- * - `INDEXED BY` is SQLite's alone, and `instr()` has another name in PostgreSQL.
+ * - `CAST(:x AS BYTEA)` is bytes; `CAST(:x AS KEY)` is the type of columns with text from outside, which PostgreSQL
+ *   keeps as bytes, since its text type cannot hold a NUL and a user's id may (threats T02).
+ * - `FOR UPDATE` is for PostgreSQL only: a SQLite transaction locks the whole database.
+ * - `INDEXED BY` is for SQLite only, and `instr()` has another name in PostgreSQL.
  */
 export interface Statement<Parameters, Row> {
-  /** Unique in the store; PostgreSQL knows the prepared statement by it. */
+  /** Unique in the store: the name of the prepared statement in PostgreSQL. */
   readonly name: string;
   readonly sql: string;
-  /** What goes in and what comes out; never called. */
+  /** Carries the types of parameters and rows; never called. */
   readonly types?: (parameters: Parameters, row: Row) => void;
 }
 
-/** Names a statement, and says what goes in and what comes out. */
+/** Creates a statement with its name and the types of its parameters and rows. */
 export function createStatement<Parameters extends object, Row = never>(
   name: string,
   sql: string,
@@ -34,8 +34,8 @@ export interface Query {
 }
 
 /**
- * What is done in one transaction, or read at once: it yields queries and is given their answers. SQLite runs all of it
- * without a pause, as better-sqlite3 needs it; PostgreSQL waits for each answer.
+ * The work of one transaction, or of one read, as a generator that yields queries and receives their results. SQLite
+ * runs it synchronously, as better-sqlite3 requires; PostgreSQL awaits each result.
  */
 export type Operation<Result> = Generator<Query, Result, unknown>;
 
@@ -70,9 +70,9 @@ export interface Database {
   /** Runs reads. */
   read<T>(operation: () => Operation<T>): Promise<T>;
   /**
-   * Runs one transaction. It may run more than once, but only one run is kept.
+   * Runs one transaction. The operation may run more than once, but only one run is committed.
    *
-   * @param forget lets go of the rows that it changed and a cache may keep; default all that are kept.
+   * @param forget drops the changed rows from caches; by default drops all cached rows.
    */
   write<T>(operation: () => Operation<T>, forget?: () => void): Promise<T>;
   createCache<Key, Value extends Identified>(options: CacheOptions<Key, Value>): Cache<Key, Value>;
@@ -82,69 +82,68 @@ interface Identified {
   readonly id: string;
 }
 
-/** Rows of one kind that are kept in memory as they were read. */
+/** A cache for rows of one kind. */
 export interface Cache<Key, Value> {
   /** The value of this key as it is now. */
   find(key: Key): Promise<Value | undefined>;
   /**
-   * The same for each call: what another process changed may be seen up to a second late, what this one changed is seen
-   * at once.
+   * The look-up of every call: changes by other processes may be seen up to a second late, changes by this one at once.
    */
   lookUp(key: Key): Promise<Value | undefined>;
-  /** This process has changed the row. */
+  /** Drops the row, which this process has changed. */
   forget(key: Key): void;
-  /** This process has changed what only `find()` must tell at once: who has the lease. */
+  /** Drops the row for `find()`, when this process has changed only the lease, which `lookUp()` may show late. */
   forgetFound(key: Key): void;
 }
 
 /** What a cache needs. */
 export interface CacheOptions<Key, Value> {
-  /** How many rows SQLite keeps. */
+  /** Most rows that SQLite keeps. */
   readonly maxRows: number;
   /** One text for each key. */
   readonly textOf: (key: Key) => string;
   readonly find: (key: Key) => Operation<Value | undefined>;
-  /** How PostgreSQL reads those that are asked for at the same time, in the order of the keys; by default one by one. */
+  /** Reads rows that are requested at the same time, in the order of the keys; PostgreSQL only. Default: one by one. */
   readonly findMany?: (keys: readonly Key[]) => Operation<ReadonlyArray<Value | undefined>>;
-  /** How PostgreSQL reads those that are in use again: the values with these ids, in any order. */
+  /** Reads the values with these ids again, in any order, for those that are in use; PostgreSQL only. */
   readonly findByIds: (ids: readonly string[]) => Operation<readonly Value[]>;
 }
 
-/** For writes to tables of which no cache keeps a row. */
+/** The `forget` of writes to tables that are not cached. */
 export function nothing(): void {}
 
-/** Whether a UNIQUE constraint refused a row: the codes of SQLite and of PostgreSQL. */
+/** Whether a UNIQUE constraint refused a row, by the codes of SQLite and PostgreSQL. */
 export function isUniqueViolation(error: unknown): boolean {
   const { code } = error as { readonly code?: unknown };
   return code === "SQLITE_CONSTRAINT_UNIQUE" || code === "23505";
 }
 
-/** Text from `start` on, and before `end`, compared as UTF-8 bytes. */
+/** Text from `start` up to, but not including, `end`, compared as UTF-8 bytes. */
 export interface KeyRange {
   readonly start: string;
-  /** No text of its own. In SQL: `CAST(:end AS TEXT)`. */
+  /** May be invalid UTF-8, hence bytes. In SQL: `CAST(:end AS KEY)`. */
   readonly end: Buffer;
 }
 
-/** In no UTF-8 text. */
+/** A byte that sorts after every byte of UTF-8 text. */
 const GREATEST = Buffer.of(0xff);
 
 /**
- * All text that begins with `prefix`, from behind `after` on.
+ * The range of all text that begins with `prefix`, starting after `after`.
  *
- * @param after a text that begins so, too; undefined: from the first one on.
+ * @param after a text with the same prefix; undefined: starts with the first one.
  */
 export function rangeOfPrefix(prefix: string, after: string | undefined): KeyRange {
   const end = Buffer.concat([Buffer.from(prefix), GREATEST]);
   return { start: after === undefined ? prefix : behind(after), end };
 }
 
-/** The one text alone. */
+/** The range of exactly one text. */
 export function rangeOfOne(text: string): KeyRange {
   return { start: text, end: Buffer.from(behind(text)) };
 }
 
-/** The least text that is greater. */
+/** The smallest text that is greater. */
 function behind(text: string): string {
   return `${text}\0`;
 }

@@ -49,7 +49,7 @@ const KEY = createStatement<{ key_id: string }, { created_at: number }>(
   "SELECT created_at FROM key_checks WHERE key_id = :key_id",
 );
 
-/** What needs attention: every statement goes by an index that has little else, and stops where there is much. */
+/** Finds what needs attention. Every statement uses an index that holds little else, and stops at a limit. */
 export function createInspect(database: Database): Inspect {
   return (currentKeyId) => database.read(() => inspect(currentKeyId));
 }
@@ -60,7 +60,7 @@ function* inspect(key_id: string): Operation<Findings> {
   const ended = (yield* first(ENDED, {}))?.count ?? 0;
   const givenUpEvents = (yield* first(GIVEN_UP, {}))?.count ?? 0;
   const keyCreatedAt = (yield* first(KEY, { key_id }))?.created_at;
-  // Last, since its clock is compared with that of whoever gets the answer.
+  // Last, since the caller compares its clock with its own.
   const failing = yield* first(FAILING, {});
   return {
     failing: failing?.count ?? 0,

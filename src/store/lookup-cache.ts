@@ -1,37 +1,37 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 
-/** How late a change of another process may be seen, in milliseconds: after a disconnect, calls end within that. */
+/** How late another process's change may be seen, in milliseconds: after a disconnect, calls end within this time. */
 const MAX_STALE_MS = 1000;
-/** Of each kind; a connection with its sealed tokens takes some kilobytes. */
+/** Most entries per kind; a connection with its sealed tokens takes some kilobytes. */
 const MAX_ENTRIES = 5000;
 
-/** Values that were read a moment ago. */
+/** A cache of values that were read within the last second. */
 export interface LookupCache<Value> {
   /**
-   * The value of this key as it was at most a second ago, or what `read` finds. Whoever asks while it is being read
-   * gets the same answer; that there is none is not kept. A value that has not changed is the same object again, so that
-   * whoever keeps something with it, such as an opened token, need not make that again.
+   * The value of this key as it was at most a second ago, or what `read` finds. Concurrent callers share one read; a
+   * missing value is not cached. An unchanged value is the same object again, so that what is kept with it, such as an
+   * opened token, stays valid.
    */
   find(key: string, read: () => Promise<Value | undefined>): Promise<Value | undefined>;
-  /** This process has changed it, or is about to: what is being read now is not kept either. */
+  /** Drops a value that this process has changed or is about to change; a read in progress is not cached either. */
   forget(key: string): void;
   forgetAll(): void;
-  /** Begins no reading of its own any more. */
+  /** Stops the background reads. */
   close(): void;
 }
 
 /** What a cache needs. */
 interface LookupCacheOptions<Value> {
-  /** The values with these ids, in any order, without those that are gone. */
+  /** Reads the values with these ids, in any order, without those that are gone. */
   readonly findByIds: (ids: readonly string[]) => Promise<readonly Value[]>;
-  /** Milliseconds of a clock that never goes back. */
+  /** A monotonic clock, in milliseconds. */
   readonly now?: () => number;
 }
 
 /**
- * What is asked for again and again is read in the background before it is too old, many values at once: so calls
- * nearly never wait for the database, nor pay for a statement of their own.
+ * Creates a cache that refreshes values in use in the background before they are too old, many per statement. So calls
+ * hardly ever wait for the database, or pay for a statement of their own.
  */
 export function createLookupCache<Value extends { readonly id: string }>({
   findByIds,
@@ -46,7 +46,7 @@ export function createLookupCache<Value extends { readonly id: string }>({
         kept.isUsed = true;
         return kept.value;
       }
-      // Counted from before it was read: the answer is at least as new as that.
+      // The age counts from before the read, since the value is at least as new as that.
       const entry = new Entry(now(), kept?.known, read());
       const drop = () => void (entries.get(key) === entry && entries.delete(key));
       entry.value.then((value) => value === undefined && drop(), drop);
@@ -64,10 +64,10 @@ export function createLookupCache<Value extends { readonly id: string }>({
 }
 
 /**
- * Reads together what is asked for in one turn of the event loop: most of what a statement costs this process is the same
+ * Batches the reads of one turn of the event loop into one: most of the cost of a statement to this process is the same
  * for one row and for ten.
  *
- * @param readAll gives the values in the order of the keys.
+ * @param readAll resolves to the values in the order of the keys.
  */
 export function createBatch<Key, Value>(
   readAll: (keys: Key[]) => Promise<ReadonlyArray<Value | undefined>>,
@@ -86,14 +86,14 @@ export function createBatch<Key, Value>(
   };
 }
 
-/** A value that is kept, with its last reading. */
+/** A cached value, with its last read. */
 class Entry<Value> {
-  /** When the last reading was sent, in milliseconds. */
+  /** When the last read was sent, in milliseconds. */
   askedAt: number;
   value: Promise<Value | undefined>;
-  /** What `value` was settled with; undefined while it is being read for the first time. */
+  /** What `value` resolved to; undefined during the first read. */
   known: Value | undefined;
-  /** Whether anybody has asked for it since it was read. */
+  /** Whether it was used since it was read. */
   isUsed = false;
 
   constructor(askedAt: number, before: Value | undefined, read: Promise<Value | undefined>) {
@@ -105,7 +105,7 @@ class Entry<Value> {
     });
   }
 
-  /** It was read again. */
+  /** Takes the result of another read. */
   refresh(askedAt: number, value: Value): void {
     const known = sameOf(this.known, value);
     if (known !== this.known) this.value = Promise.resolve(known);
@@ -118,17 +118,17 @@ function sameOf<Value>(before: Value | undefined, value: Value | undefined): Val
   return isDeepStrictEqual(before, value) ? before : value;
 }
 
-/** How often entries are looked through, in milliseconds. */
+/** Interval of the rounds over all entries, in milliseconds. */
 const ROUND_MS = 200;
-/** From this part of the greatest age on an entry is read again: there are two rounds in which it still comes in time. */
+/** An entry is read again from this fraction of the maximum age on: that leaves two rounds for it to come in time. */
 const DUE_AT = 0.6;
-/** Of one statement: its answer holds the event loop for two or three milliseconds. */
+/** Values per statement: its result blocks the event loop for two or three milliseconds. */
 const MAX_BATCH = 250;
 
 /**
- * Looks after the entries of a cache: those that were used since they were read are read again, many in one statement,
- * and whoever asks meanwhile gets what is kept. What is not used grows old, and where nothing else is left the rounds
- * end. A reading that fails or comes late changes nothing: what grew too old is then read by whoever asks for it.
+ * Refreshes the entries of a cache: those that were used since their last read are read again, many in one statement.
+ * Meanwhile callers get the cached value. Unused entries grow too old, and the rounds end when no fresh entry is left.
+ * If a read fails or is late, the next caller reads the value itself.
  */
 function createRereader<Value extends { readonly id: string }>(
   entries: Map<string, Entry<Value>>,
@@ -149,7 +149,7 @@ function createRereader<Value extends { readonly id: string }>(
     try {
       for (let at = 0; at < due.length && !isClosed; at += MAX_BATCH) await reread(due.slice(at, at + MAX_BATCH));
     } catch {
-      // Callers who need the database are told by their own reading; the next round tries again what is still used.
+      // Callers notice the failure by their own reads; the next round retries entries that are still used.
     }
     isRunning = false;
     if (isAnyFresh(entries, now() - MAX_STALE_MS)) begin();
@@ -157,12 +157,12 @@ function createRereader<Value extends { readonly id: string }>(
 
   async function reread(batch: readonly Keyed<Value>[]): Promise<void> {
     for (const [, entry] of batch) entry.isUsed = false;
-    // Counted from before they are read, as that of a single one is.
+    // Their age counts from before the read, as for a single one.
     const askedAt = now();
     const values = await findByIds(batch.flatMap(([, { known }]) => known?.id ?? []));
     const byId = new Map(values.map((value) => [value.id, value]));
     for (const [key, entry] of batch) {
-      // Changed by this process, or read by a caller, since this was sent: that is the newer one.
+      // If this process changed it, or a caller read it, since this was sent, that one is newer.
       if (entries.get(key) !== entry) continue;
       entries.delete(key);
       const value = byId.get(entry.known?.id ?? "");

@@ -36,7 +36,7 @@ const LIST = createStatement<{ application_id: string }, ClientRow>(
   `SELECT ${COLUMNS} FROM oauth_clients WHERE application_id = :application_id ORDER BY provider_name`,
 );
 
-/** Nobody else changes it before the transaction ends. */
+/** Locks the row, so that nobody else changes it before the transaction ends. */
 const LOCK = createStatement<ClientKey, ClientRow>(
   "lock_oauth_client",
   `SELECT ${COLUMNS} FROM oauth_clients
@@ -107,7 +107,7 @@ function keyFrom(applicationId: string, providerName: string): ClientKey {
   return { application_id: applicationId, provider_name: providerName };
 }
 
-/** A row that is not there cannot be locked: who was second to make one begins again, and finds it. */
+/** A missing row cannot be locked. If another process inserts it first, the second attempt finds it. */
 async function changeTwice<T>(database: Database, operation: () => Operation<T>): Promise<T> {
   try {
     return await database.write(operation);

@@ -13,18 +13,18 @@ type Pragma = readonly [name: string, value: string, expected: string | number];
 export interface DatabaseKind {
   readonly pragmas: readonly Pragma[];
   readonly migrations: readonly string[];
-  /** How long opening may hold the event loop up while another process has the file, in milliseconds. */
+  /** How long opening may block the event loop while another process has the file locked, in milliseconds. */
   readonly startTimeoutMs: number;
   /**
-   * How long an operation may hold it up so, in milliseconds: short (threats A04), since sqlite-driver.ts tries again without
-   * blocking.
+   * How long an operation may block it in the same way, in milliseconds: short (threats A04), since sqlite-driver.ts
+   * retries without blocking.
    */
   readonly busyTimeoutMs: number;
 }
 
 /**
- * The store's own file. FULL: the last commit survives a power loss, which a rotated refresh token needs. secure_delete:
- * deleted rows are overwritten. trusted_schema: a planted schema calls no functions.
+ * The store's own file. synchronous FULL: the last commit survives a power loss, which a rotated refresh token needs.
+ * secure_delete: deleted rows are overwritten. trusted_schema OFF: a planted schema cannot call functions.
  */
 const STORE: DatabaseKind = {
   pragmas: [
@@ -44,10 +44,9 @@ const DANGLING =
   "is a link to a file that does not exist; mount what it leads to, or delete the link to begin a new store";
 
 /**
- * Opens the database file and brings it to this version's schema; creates it when there is none, with the folder of a
- * relative name.
- * Database, WAL and shared memory are for the owner alone. Throws StoreOpenError, with nothing changed, when the file
- * is not ours or from a newer version.
+ * Opens the database file and migrates it to this version's schema. Creates a missing file, and for a relative name its
+ * folder. Database, WAL and shared memory are readable by the owner only. Throws StoreOpenError, with nothing changed,
+ * when the file is not the relay's or is from a newer version.
  */
 export function openDatabase(path: string, kind = STORE): Database.Database {
   const file = databaseFile(path);
@@ -68,18 +67,18 @@ export function openDatabase(path: string, kind = STORE): Database.Database {
 /** The absolute name of a database file. Throws StoreOpenError for one that SQLite would open under another name. */
 export function databaseFile(path: string): string {
   const file = resolve(path);
-  // better-sqlite3 trims names, and would then open another file than the one made here.
+  // better-sqlite3 trims names, and would then open a different file from the one created here.
   if (file !== file.trim()) throw new StoreOpenError(file, "the name must not end in white space");
   return file;
 }
 
-/** Whether a link is there and what it leads to is not, as where a volume is not mounted. */
+/** Whether a symbolic link exists but its target does not, for example because a volume is not mounted. */
 export function isDanglingLink(path: string): boolean {
-  // The link first: a file that another process makes between two looks is no link.
+  // The link is checked first: a file that another process creates between the two checks is not a link.
   return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true && !existsSync(path);
 }
 
-/** SQLite gives WAL and shared memory the mode of the database file, so that one is made first. */
+/** Creates the file with mode 0600. SQLite gives WAL and shared memory the mode of the database file. */
 function createFile(file: string): void {
   if (isDanglingLink(file)) throw new StoreOpenError(file, DANGLING);
   closeSync(openSync(file, "a", 0o600));
@@ -91,12 +90,12 @@ function closeToOthers(file: string): void {
   try {
     chmodSync(file, 0o600);
   } catch (error) {
-    // A file system without modes, or another owner's file: all tokens in it are sealed, so the service may run.
+    // EPERM: a file system without modes, or another owner's file. All tokens in it are sealed, so the service may run.
     if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
   }
 }
 
-/** SQLite does not wait for another process that changes to WAL at the same moment, whatever the busy timeout says. */
+/** Retries while busy: SQLite ignores the busy timeout while another process switches to WAL at the same moment. */
 function prepareWhileBusy(db: Database.Database, file: string, kind: DatabaseKind): void {
   const until = performance.now() + kind.startTimeoutMs;
   for (let isPrepared = false; !isPrepared; ) {
@@ -117,7 +116,7 @@ function prepareDatabase(db: Database.Database, file: string, { pragmas, migrati
   migrate(db, file, migrations);
 }
 
-/** SQLite ignores a pragma it cannot honour without a word, so what holds afterwards is checked. */
+/** Sets a pragma and reads it back, since SQLite silently ignores one that it cannot honour. */
 function setPragma(
   db: Database.Database,
   file: string,
@@ -133,14 +132,14 @@ function setPragma(
   );
 }
 
-/** The id that the store was made with. */
+/** The id that the store got when it was created. */
 export function storeIdOf(db: Database.Database): string {
   return db.prepare<[], string>("SELECT id FROM store_identity").pluck().get() as string;
 }
 
 /**
- * Applies the migrations that a database has not seen. All of them or none: they run in one write transaction, which
- * also keeps a second process from applying them at the same time.
+ * Applies the pending migrations, all of them or none: they run in one write transaction, which also keeps a second
+ * process from applying them at the same time.
  */
 export function migrate(db: Database.Database, file: string, migrations = SQLITE_MIGRATIONS): void {
   if (versionOf(db) === migrations.length) return;
@@ -153,11 +152,11 @@ export function migrate(db: Database.Database, file: string, migrations = SQLITE
 }
 
 /**
- * Throws StoreOpenError when the database is from a newer version, not the relay's, or not what the migrations to its
- * version make. Writes nothing.
+ * Throws StoreOpenError when the database is from a newer version, is not the relay's, or differs from what the
+ * migrations to its version create. Writes nothing.
  */
 export function assertKnownVersion(db: Database.Database, file: string, migrations = SQLITE_MIGRATIONS): void {
-  // Both in one transaction, so that they are of one moment: another process may be migrating.
+  // Both in one transaction, so that they are consistent: another process may be migrating.
   const { version, schema } = db.transaction(() => ({ version: versionOf(db), schema: schemaOf(db) }))();
   requireKnownVersion(version, file, migrations);
   if (version === 0 && schema.size > 0) {
@@ -169,7 +168,7 @@ export function assertKnownVersion(db: Database.Database, file: string, migratio
   }
 }
 
-/** Made anew in memory, in a millisecond or two. */
+/** The schema that the migrations create. Builds it in memory, in a millisecond or two. */
 function schemaMadeBy(migrations: readonly string[]): ReadonlyMap<string, string> {
   const db = new Database(":memory:");
   try {
@@ -180,7 +179,9 @@ function schemaMadeBy(migrations: readonly string[]): ReadonlyMap<string, string
   }
 }
 
-/** Name → text of each table, index and trigger; others may have added some. SQLite quotes the names that were changed. */
+/**
+ * Name → SQL of each table, index and trigger, including any that others added. SQLite quotes names that were renamed.
+ */
 function schemaOf(db: Database.Database): ReadonlyMap<string, string> {
   const rows = db
     .prepare<[], [string, string]>("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")

@@ -11,7 +11,7 @@ import { isDamage, openErrorFrom } from "./sqlite-error.js";
 import type { Store, StoreListeners, StoreState } from "./store.js";
 import { judgeKeys, type KeyedStore, KeyMismatchError } from "./verify-keys.js";
 
-/** Where the store is, and what it may take. */
+/** Where the store is, and its limits. */
 export interface StoreConfig {
   readonly database: DatabaseLocation;
   readonly databaseConnections: number;
@@ -19,7 +19,7 @@ export interface StoreConfig {
 }
 
 /**
- * Opens the store, and brings it to this version's schema; a database that has none yet gets one. Rejects with
+ * Opens the store and migrates it to this version's schema; an empty database gets the schema. Rejects with
  * StoreOpenError when the relay cannot start with it.
  */
 export async function openStore(config: StoreConfig, listeners: StoreListeners = {}): Promise<Store> {
@@ -32,7 +32,7 @@ export async function openStore(config: StoreConfig, listeners: StoreListeners =
   return openPostgresStore(database, limitsFrom(config), listeners);
 }
 
-/** Whether there is a store already, whose values a new key would not open. Changes nothing. */
+/** Whether a store exists already, whose values a new key could not open. Changes nothing. */
 export async function hasStore(config: StoreConfig): Promise<boolean> {
   const { database } = config;
   if (database.kind === "sqlite") return existsSync(database.path);
@@ -40,7 +40,7 @@ export async function hasStore(config: StoreConfig): Promise<boolean> {
   return hasPostgresStore(database, limitsFrom(config));
 }
 
-/** What of a configuration concerns PostgreSQL. */
+/** The part of the configuration that concerns PostgreSQL. */
 function limitsFrom({ databaseConnections, databaseTimeoutMs }: StoreConfig): PostgresLimits {
   return { maxConnections: databaseConnections, timeoutMs: databaseTimeoutMs };
 }
@@ -51,20 +51,22 @@ export interface Inspection {
   readonly note?: string | undefined;
 }
 
-/** Reading the pages of a database takes so long at most, in milliseconds: about two gigabytes, once they are in memory. */
+/**
+ * Longest time to read a database's pages, in milliseconds: enough for about two gigabytes that are in the page cache.
+ */
 const MAX_READ_MS = 5_000;
 const CUT_SHORT = "is large: its first pages are whole, and the others were not looked at";
 const EMPTY = "is an empty file: a start makes a new store in it";
 const DAMAGED = "is damaged; stop the relay, keep its files, and restore the last good backup";
 
-/** The wait for a lock, in milliseconds: another process may be migrating. */
+/** How long to wait for a lock, in milliseconds: another process may be migrating. */
 const TIMEOUT_MS = 5_000;
 
 /**
- * Looks whether a relay could start with this store and these keys, and changes nothing: no file is made, no schema is
- * brought up to date. Rejects with StoreOpenError or KeyMismatchError when it could not.
+ * Checks whether a relay could start with this store and these keys. Changes nothing: creates no file, and migrates no
+ * schema. Rejects with StoreOpenError or KeyMismatchError when it could not start.
  *
- * @param sealer undefined when there is no key file to hold against the store.
+ * @param sealer undefined when there is no key file to check against the store.
  */
 export async function inspectStore(config: StoreConfig, sealer: Sealer | undefined): Promise<Inspection> {
   const { database } = config;
@@ -77,7 +79,7 @@ export async function inspectStore(config: StoreConfig, sealer: Sealer | undefin
 async function inspectSqlite(file: string, judge: (store: KeyedStore) => Promise<unknown>): Promise<Inspection> {
   if (!existsSync(file)) return { state: "missing" };
   try {
-    // SQLite would go on without a word with a file that it may only read.
+    // SQLite would silently open a file that it may only read.
     accessSync(file, constants.R_OK | constants.W_OK);
     accessSync(dirname(file), constants.W_OK);
     if (statSync(file).size === 0) return { state: "older", note: EMPTY };

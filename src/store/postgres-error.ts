@@ -3,9 +3,9 @@ import { RelayError, UnconfirmedWriteError } from "../model/errors.js";
 import { StoreOpenError } from "./database.js";
 
 /**
- * What PostgreSQL or the way to it answered, without its text: that quotes keys and whole rows (threats L11). `code` is
- * a SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html), a code of the system, or `lost` for a
- * connection that ended without one.
+ * An error of PostgreSQL or of the connection to it, without its text, which quotes keys and whole rows (threats L11).
+ * `code` is a SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html), a system error code, `lost`
+ * for a connection that ended without one, or `timeout`.
  */
 export class PostgresError extends Error {
   readonly code: string;
@@ -17,12 +17,12 @@ export class PostgresError extends Error {
   }
 }
 
-/** The connection ended during COMMIT: nobody knows whether the transaction was kept. */
+/** The connection ended during COMMIT: nobody knows whether the transaction was committed. */
 export class UnconfirmedCommit extends PostgresError {}
 
-/** A connection that ended, or never came to be. */
+/** The connection ended, or could not be made. */
 const LOST = "lost";
-/** An answer that did not come in time: the connection may still work on it, and is of no more use. */
+/** No answer came in time: the server may still be working on it, so the connection cannot be used again. */
 const TIMEOUT = "timeout";
 
 const AWAY = "The relay's database cannot be reached. Try again.";
@@ -32,7 +32,7 @@ const FULL = "The relay's database is out of resources. The operator must make r
 const DENIED = "The relay's database refuses the relay. The operator must check its user, password and rights.";
 const DAMAGED = "The relay's database is damaged. The operator must restore it.";
 
-/** SQLSTATE, or its class, and what it means to a caller; the longest one that fits counts. */
+/** The message for callers by SQLSTATE, or by its class; the longest match counts. */
 const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
   [LOST, AWAY],
   [TIMEOUT, BUSY],
@@ -54,35 +54,38 @@ const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * What pg rejects with, as ours: the database's own errors by SQLSTATE, those of sockets by the system's code, and
- * everything else as the loss of the connection, since pg has no code for that.
+ * Converts what pg rejects with: database errors by SQLSTATE, socket errors by the system's code, and everything else
+ * to the loss of the connection, since pg has no code for that.
  */
 export function postgresErrorFrom(error: unknown): PostgresError {
   if (error instanceof PostgresError) return error;
   const { code, message } =
     error instanceof Error ? (error as NodeJS.ErrnoException) : { code: undefined, message: "" };
   if (error instanceof pg.DatabaseError) return new PostgresError(code ?? LOST);
-  // pg says it in words only (https://github.com/brianc/node-postgres/blob/master/packages/pg/lib/client.js).
+  // pg reports a timeout only by its message
+  // (https://github.com/brianc/node-postgres/blob/master/packages/pg/lib/client.js).
   if (/timeout/i.test(message)) return new PostgresError(TIMEOUT);
   return new PostgresError(code ?? LOST);
 }
 
-/** Whether the connection is of no more use; a statement that broke a rule leaves it as it was. */
+/** Whether the connection can no longer be used; a statement that violated a constraint leaves it usable. */
 export function isConnectionOver({ code }: PostgresError): boolean {
   return !isSqlState(code) || /^(08|57|58|XX|25|28)/.test(code);
 }
 
-/** Whether the connection had ended before it was used, so that nothing was done over it; not when an answer is late. */
+/** Whether the connection had ended before it was used, so that nothing was done over it; false for a late answer. */
 export function isConnectionLost({ code }: PostgresError): boolean {
   return code !== TIMEOUT && (!isSqlState(code) || /^(08|57P0)/.test(code));
 }
 
-/** Whether the transaction was undone for the sake of another one, so that it may work when it is run again. */
+/** Whether the transaction was rolled back because of a conflict with another one, so that a retry may work. */
 export function isConflict({ code }: PostgresError): boolean {
   return code === "40001" || code === "40P01";
 }
 
-/** What the store rejects with: STORE_UNAVAILABLE by code; a fault of ours stays one, without PostgreSQL's text. */
+/**
+ * Converts an error for the store's callers: STORE_UNAVAILABLE by code; a fault of ours stays one, without its text.
+ */
 export function storeErrorFrom(error: unknown): unknown {
   if (!(error instanceof PostgresError)) return error;
   if (error.code === "23503") {
@@ -95,7 +98,7 @@ export function storeErrorFrom(error: unknown): unknown {
     : new RelayError("STORE_UNAVAILABLE", message, { cause: error });
 }
 
-/** What opening the store throws: an error that names the database and the code. */
+/** Converts an error of opening the store to one that names the database and the code. */
 export function openErrorFrom(database: string, error: unknown): unknown {
   if (!(error instanceof PostgresError)) return error;
   return new StoreOpenError(database, openProblemOf(error.code), { cause: error });
@@ -116,7 +119,7 @@ function messageOf(code: string): string | undefined {
   return UNAVAILABLE.get(code) ?? UNAVAILABLE.get(code.slice(0, 2));
 }
 
-/** Five characters, digits and capitals, and unlike the system's codes at least one digit. */
+/** Five digits and capitals, with at least one digit, unlike the system's error codes. */
 function isSqlState(code: string): boolean {
   return /^(?=.*\d)[0-9A-Z]{5}$/.test(code);
 }

@@ -5,26 +5,30 @@ import { type PostgresLocation, textFromDatabaseLocation } from "../config/datab
 import { StoreOpenError } from "./database.js";
 import { PostgresError, postgresErrorFrom } from "./postgres-error.js";
 
-/** What one process may take of the database. */
+/** What one process may use of the database. */
 export interface PostgresLimits {
   readonly maxConnections: number;
-  /** For a connection, and for a statement. */
+  /** For making a connection, and for a statement. */
   readonly timeoutMs: number;
 }
 
-/** The server ends a statement first, so that its error says so; this is for a server that says nothing more. */
+/**
+ * The server's own timeout comes first and gives a clear error; this one, later, is for a server that does not answer.
+ */
 const ANSWER_GRACE_MS = 500;
-/** A connection that nobody used for so long is closed, in milliseconds. */
+/** Idle time after which a connection is closed, in milliseconds. */
 const IDLE_MS = 60_000;
-/** A connection is not used for longer, in seconds: after a failover, its address may lead to another server. */
+/** Longest life of a connection, in seconds: after a failover, its address may lead to another server. */
 const LIFETIME_S = 600;
-/** Firewalls forget connections that are silent for minutes, in milliseconds. */
+/** TCP keep-alive delay, in milliseconds: firewalls drop connections that are silent for minutes. */
 const KEEP_ALIVE_MS = 30_000;
 
 const types = { getTypeParser };
 
 /**
- * Opens connections as they are needed; none is made here. Throws StoreOpenError when a certificate file cannot be read. */
+ * Creates a pool that opens connections as they are needed; none is opened here. Throws StoreOpenError when a
+ * certificate file cannot be read.
+ */
 export function createPool(location: PostgresLocation, limits: PostgresLimits): pg.Pool {
   const { host, port, user, database, options } = location;
   const pool = new pg.Pool({
@@ -32,7 +36,7 @@ export function createPool(location: PostgresLocation, limits: PostgresLimits): 
     port,
     user,
     database,
-    // pg takes PGPASSWORD where there is none, as PostgreSQL's own programs do.
+    // Without a password pg uses PGPASSWORD, as PostgreSQL's own programs do.
     password: location.password?.reveal(),
     ssl: tlsFrom(location),
     application_name: "provider-call-relay",
@@ -47,16 +51,16 @@ export function createPool(location: PostgresLocation, limits: PostgresLimits): 
     types,
     onConnect: (client) => prepareSession(client, limits),
   });
-  // An idle connection that ends is taken out of the pool; the next one who needs one opens another.
+  // The pool removes an idle connection that ends, and opens another one when needed.
   pool.on("error", () => {});
-  // One that ends while it is used rejects what it was used for, and says so twice.
+  // A connection that ends in use rejects its query; it also emits this error event.
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }
 
 /**
- * Bounds statements and transactions, and makes commits durable where the server's setting does not: an operator's
- * stronger one (`remote_apply`) stays. A server that cannot be written is none, as after a failover.
+ * Sets timeouts for statements and transactions, and makes commits durable if the server's setting does not; an
+ * operator's stronger setting (`remote_apply`) stays. Rejects a read-only server, such as one after a failover.
  */
 async function prepareSession(client: pg.ClientBase, { timeoutMs }: PostgresLimits): Promise<void> {
   const { rows } = await client.query<{ read_only: string }>(
@@ -69,7 +73,7 @@ async function prepareSession(client: pg.ClientBase, { timeoutMs }: PostgresLimi
   if (rows[0]?.read_only === "on") throw new PostgresError("25006");
 }
 
-/** A connection for one piece of work. Rejects with PostgresError. */
+/** Takes a connection from the pool. Rejects with PostgresError. */
 export async function takeConnection(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect();
@@ -100,7 +104,7 @@ function readPem(location: PostgresLocation, path: string): string {
   }
 }
 
-/** int8 as a number: what is stored there are times and counts, far below 2^53. */
+/** Parses int8 to a number: the store's are times and counts, far below 2^53. */
 function getTypeParser(oid: number, format?: "text" | "binary") {
   if (oid === pg.types.builtins.INT8) return Number;
   return format === "binary" ? pg.types.getTypeParser(oid, format) : pg.types.getTypeParser(oid, "text");

@@ -20,31 +20,34 @@ export interface Queries {
   first<Parameters, Row>(statement: Statement<Parameters, Row>, parameters: Parameters): Promise<Row | undefined>;
   /** Resolves to how many rows were changed. */
   run<Parameters, Row>(statement: Statement<Parameters, Row>, parameters: Parameters): Promise<number>;
-  /** Sends a text that is used once or twice, in PostgreSQL's own words, and prepares nothing. */
+  /** Sends SQL in PostgreSQL's own dialect, unprepared: for statements that are used once or twice. */
   send(text: string, values?: readonly unknown[]): Promise<pg.QueryResult>;
 }
 
 /** Runs operations on the database; rejects with RelayError STORE_UNAVAILABLE when it cannot be used. */
 export interface Session {
-  /** Runs reads; each sees what was committed before it began. */
+  /** Runs reads; each query sees what was committed before it began. */
   read<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
   /**
-   * Runs one transaction (READ COMMITTED). It may run more than once, but only one run is kept. When the connection
-   * ends during COMMIT nobody knows whether it was kept: UnconfirmedWriteError, and what must not be lost is written again
-   * by a statement that notices (threats A06).
+   * Runs one transaction (READ COMMITTED). `work` may run more than once, but only one run is committed. When the
+   * connection ends during COMMIT, nobody knows whether it was committed: rejects with UnconfirmedWriteError. A write
+   * that must not be lost is then repeated with a statement that notices an earlier success (threats A06).
    */
   write<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
 }
 
-/** Pauses before a transaction is run again that was undone for another one's sake, in milliseconds. */
+/** Pauses before a transaction is retried after a conflict, in milliseconds. */
 const WAITS_MS = [5, 20, 80];
 
-/** Works over a pool. */
+/** Creates a session over a pool. */
 export function createSession(pool: pg.Pool, onOperation: OnOperation = () => {}): Session {
-  /** Connections that have worked before: one of those may have ended while nobody looked. */
+  /** Connections that were used before: such a connection may have ended unnoticed while idle. */
   const known = new WeakSet<pg.PoolClient>();
 
-  /** Runs `begin` on a connection; on another one where the first had ended before, when nothing can have been done. */
+  /**
+   * Runs `begin` on a connection; on another one if the first had ended unnoticed, since then nothing can have
+   * happened.
+   */
   async function use<T>(begin: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     for (;;) {
       const client = await takeConnection(pool);
@@ -122,7 +125,7 @@ async function commit(client: pg.PoolClient): Promise<void> {
   }
 }
 
-/** A connection that cannot undo is closed, which undoes it as well. */
+/** Rolls back. If that fails, closes the connection, which rolls back as well. */
 async function undo(client: pg.PoolClient, cause: unknown): Promise<void> {
   if (cause instanceof PostgresError && isConnectionOver(cause)) return client.release(true);
   try {
@@ -175,12 +178,12 @@ function stopping(cause: unknown): RelayError {
   return new RelayError("STORE_UNAVAILABLE", "The relay is stopping. Try again.", { cause });
 }
 
-/** Milliseconds since the epoch by the database's clock, as SQL: the one that all processes share (threats 3.3). */
+/** SQL for milliseconds since the epoch by the database's clock, which all processes share (threats 3.3). */
 const CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /**
- * Columns and parameters with text of others, which is kept as UTF-8 bytes; no other column has one of these names.
- * `convert_from(user_id, 'UTF8')` shows it.
+ * Columns and parameters with text from outside, which is kept as UTF-8 bytes; no other column has one of these names.
+ * In SQL, `convert_from(user_id, 'UTF8')` shows the text.
  */
 const OTHERS_TEXT: ReadonlySet<string> = new Set([
   "actor",
@@ -195,7 +198,7 @@ const OTHERS_TEXT: ReadonlySet<string> = new Set([
   "user_start",
 ]);
 
-/** A statement as PostgreSQL takes it. */
+/** A statement in PostgreSQL's form. */
 interface PostgresStatement {
   readonly name: string;
   readonly text: string;
@@ -203,7 +206,7 @@ interface PostgresStatement {
   valuesFrom(parameters: object): unknown[];
 }
 
-/** 3 µs for a look-up, which the caches make seldom: no translation is kept. */
+/** Translates a statement. The result is not cached: it takes 3 µs for a look-up, and the caches make those rare. */
 function postgresStatement({ name, sql }: Statement<never, never>): PostgresStatement {
   const names: string[] = [];
   const text = postgresSql(sql).replace(/(?<!:):([a-z_]+)/g, (_, parameter: string) => {
@@ -225,7 +228,7 @@ function encoded(name: string, value: unknown): unknown {
   return typeof value === "string" && OTHERS_TEXT.has(name) ? Buffer.from(value) : value;
 }
 
-/** Makes text again of what is kept as bytes; changes the rows. */
+/** Decodes text that is kept as bytes, in place. */
 function decodeRows(rows: Record<string, unknown>[]): void {
   for (const row of rows) {
     for (const name in row) {
@@ -235,7 +238,7 @@ function decodeRows(rows: Record<string, unknown>[]): void {
   }
 }
 
-/** The value of a parameter. Throws where a statement has one that it is not given. */
+/** The value of a parameter. Throws when it was not passed. */
 function parameterOf(parameters: object, name: string): unknown {
   const value = (parameters as Readonly<Record<string, unknown>>)[name];
   if (value === undefined) throw new TypeError(`A statement has no value for :${name}.`);

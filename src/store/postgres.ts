@@ -23,18 +23,18 @@ import { createTables, type Store, type StoreOptions, type StoreState } from "./
 import { countAtOnce, type StoreCheck, UNWATCHED, watchStore } from "./store-health.js";
 import { type KeyedStore, KeyMismatchError } from "./verify-keys.js";
 
-/** A store in PostgreSQL, and how to use its database otherwise. */
+/** A store in PostgreSQL, with direct access to its database. */
 export interface PostgresStore extends Store {
   readonly session: Session;
   close(): Promise<void>;
 }
 
 const IDENTITY = createStatement<object, { id: string }>("store_identity", "SELECT id FROM store_identity");
-/** Makes a row anew and waits for the disk, changing nothing. */
+/** Writes a row and waits for the disk, without changing a value. */
 const TOUCH = createStatement<object>("touch", "UPDATE relay_schema SET version = version WHERE id = 1");
 
 /**
- * Opens the store and brings it to this version's schema. Rejects with StoreOpenError, whose message has neither user
+ * Opens the store and migrates it to this version's schema. Rejects with StoreOpenError, whose message has neither user
  * nor password, when the relay cannot start with this database.
  */
 export async function openPostgresStore(
@@ -80,12 +80,12 @@ export async function openPostgresStore(
   };
 }
 
-/** Nothing of it is counted as an operation of the store. */
+/** The write check, on a session of its own, so that it does not count as an operation of the store. */
 function writeCheck(session: Session): StoreCheck {
   return { look: () => session.write(async ({ run }) => void (await run(TOUCH, {}))), everyMs: 10_000, retryMs: 1000 };
 }
 
-/** Whether the database holds values that a new key would not open. Rejects with StoreOpenError. */
+/** Whether the database holds values that a new key could not open. Rejects with StoreOpenError. */
 export async function hasPostgresStore(location: PostgresLocation, limits: PostgresLimits): Promise<boolean> {
   return lookInto(location, limits, async (session) => {
     if ((await foundSchema(session)) === undefined) return false;
@@ -93,7 +93,7 @@ export async function hasPostgresStore(location: PostgresLocation, limits: Postg
   });
 }
 
-/** As `inspectStore()`. */
+/** See `inspectStore()`. */
 export async function inspectPostgresStore(
   location: PostgresLocation,
   limits: PostgresLimits,
@@ -109,7 +109,7 @@ export async function inspectPostgresStore(
   });
 }
 
-/** One connection for one look. Rejects with StoreOpenError, or with what `look` judges. */
+/** Runs `look` over a single connection. Rejects with StoreOpenError, or with the KeyMismatchError of `look`. */
 async function lookInto<Found>(
   location: PostgresLocation,
   limits: PostgresLimits,
@@ -126,14 +126,14 @@ async function lookInto<Found>(
   }
 }
 
-/** At start the operator is told the code, where callers are told what it means to them. */
+/** The error with the code, which the operator needs at start, instead of the message for callers. */
 function causeOf(error: unknown): unknown {
   return error instanceof RelayError ? (error.cause as PostgresError) : error;
 }
 
 /** Runs operations in PostgreSQL. */
 interface PostgresDatabase extends Database {
-  /** Ends the background reading of its caches. */
+  /** Stops the background reads of its caches. */
   close(): void;
 }
 
@@ -151,7 +151,7 @@ function createPostgresDatabase(session: Session, now: () => number = Date.now):
       try {
         return await session.write((queries) => complete(operation(), queries));
       } finally {
-        // Whatever becomes of a change, what was read before it is not given out after it.
+        // Whether or not the write succeeds, rows that were read before it are not served after it.
         forget();
       }
     },
@@ -165,7 +165,7 @@ function createPostgresDatabase(session: Session, now: () => number = Date.now):
         find,
         lookUp: (key) => cache.find(textOf(key), () => findTogether(key)),
         forget: (key) => cache.forget(textOf(key)),
-        // None of them is kept.
+        // `find()` is never cached here.
         forgetFound: nothing,
       };
     },
@@ -199,7 +199,7 @@ const ENCODING = createStatement<object, { encoding: string }>(
   "SELECT current_setting('server_encoding') AS encoding",
 );
 
-/** What a database has of the relay's schema, and what names the migrations that made it; null in databases of old. */
+/** The schema version of a database, and the digest of the migrations that created it; null in old databases. */
 interface Schema {
   readonly version: number;
   readonly digest: string | null;
@@ -215,7 +215,7 @@ const CREATE_VERSION = createStatement<object>(
      (id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL, digest TEXT COLLATE "C")`,
 );
 
-/** A database of old has the table without it. */
+/** Old databases have the table without this column. */
 const ADD_DIGEST = createStatement<object>(
   "add_schema_digest",
   'ALTER TABLE relay_schema ADD COLUMN IF NOT EXISTS digest TEXT COLLATE "C"',
@@ -226,7 +226,7 @@ const ADD_VERSION = createStatement<object>(
   "INSERT INTO relay_schema (id, version) VALUES (1, 0) ON CONFLICT (id) DO NOTHING",
 );
 
-/** The row is the lock: whoever has it migrates, and the others find the work done. */
+/** The row is the lock: its holder migrates, and the others then find the work done. */
 const LOCK_SCHEMA = createStatement<object, Schema>("lock_schema_version", `${FIND_SCHEMA} FOR UPDATE`);
 
 const SET_SCHEMA = createStatement<Schema>(
@@ -235,11 +235,11 @@ const SET_SCHEMA = createStatement<Schema>(
 );
 
 /**
- * Applies the migrations that a database has not seen, all of them or none, in one transaction; another process waits
- * for it. Resolves to the version before and after. Rejects with StoreOpenError when the database is from a newer
- * version, has a schema that the migrations did not make, or has another encoding than UTF-8.
+ * Applies the pending migrations, all of them or none, in one transaction; other processes wait for it. Resolves to the
+ * versions before and after. Rejects with StoreOpenError when the database is from a newer version, has a schema that
+ * the migrations did not create, or has an encoding other than UTF-8.
  *
- * @param database what to call it in messages.
+ * @param database its name in messages.
  */
 export async function migratePostgres(
   session: Session,
@@ -259,7 +259,7 @@ export async function migratePostgres(
 }
 
 /**
- * The version of the database's schema, undefined when it has none of the relay. Rejects with StoreOpenError when the
+ * The version of the database's schema; undefined when it has no relay schema. Rejects with StoreOpenError when the
  * relay cannot start with it. Writes nothing.
  */
 async function knownVersion(
@@ -271,7 +271,7 @@ async function knownVersion(
   return requireKnown(await foundSchema(session), database, migrations);
 }
 
-/** Undefined when the database has none of the relay. Rejects as the session does. */
+/** Undefined when the database has no relay schema. Rejects as the session does. */
 async function foundSchema(session: Session): Promise<Schema | undefined> {
   try {
     return await session.read(({ first }) => first(SCHEMA, {}));
@@ -282,7 +282,7 @@ async function foundSchema(session: Session): Promise<Schema | undefined> {
   }
 }
 
-/** Two processes may make the table at the same moment: PostgreSQL then refuses one of them, and it is there. */
+/** Creates the version table. When two processes do so at once PostgreSQL refuses one of them, but the table exists. */
 async function createVersion(session: Session): Promise<void> {
   try {
     await session.write(({ run }) => run(CREATE_VERSION, {}));

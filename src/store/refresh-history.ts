@@ -1,11 +1,11 @@
 import type { AttemptOutcome, RefreshAttempt, RefreshCause } from "../oauth/connection.js";
 
-/** Refreshes that are kept of a connection. */
+/** Refreshes kept per connection. */
 const KEPT = 20;
-/** Older ones are not shown any more, in milliseconds; they leave the row as others come. */
+/** Older ones are no longer shown, in milliseconds; they leave the row as new ones come. */
 const SHOWN_MS = 90 * 24 * 60 * 60 * 1000;
 
-/** Places count: what is stored is the place, so that new ones come last. */
+/** The index is what is stored, so new entries must be added at the end. */
 const OUTCOMES: readonly AttemptOutcome[] = ["refreshed", "failed", "ended"];
 const CAUSES: readonly RefreshCause[] = ["due", "expired", "refused", "requested", "abandoned"];
 const UNKNOWN_ANSWER = "unknown_error";
@@ -16,17 +16,17 @@ const ANSWERS: readonly string[] = [
   ...["consent_required", "status_400", "status_401", "internal_error"],
 ];
 
-/** The parts of one refresh, each so many digits to the base of 36: time, duration, outcome, cause, answer. */
+/** Number of base-36 digits of each part of a refresh: time, duration, outcome, cause, answer. */
 const PARTS: readonly number[] = [8, 4, 1, 1, 1];
 const LENGTH = 15;
 
 /**
- * Puts a refresh in front of those that are kept. All have the same length, so that the statement that stores a token, or
- * a failure, can do it and drop the oldest without reading them first; a connection has at most 300 bytes of them.
+ * Puts a refresh in front of those that are kept, and drops the oldest. All have the same length, so the statement that
+ * stores a token or a failure can do so without reading them first. A connection has at most 300 bytes of them.
  */
 export const KEEP_ATTEMPT = `refreshes = substr(CAST(:attempt AS TEXT) || coalesce(refreshes, ''), 1, ${KEPT * LENGTH})`;
 
-/** As it is stored; empty for none. Pure. */
+/** Encodes a refresh for storage; empty for none. Pure. */
 export function textFromAttempt(attempt: RefreshAttempt | undefined): string {
   if (attempt === undefined) return "";
   const { at, durationMs, outcome, cause, answer } = attempt;
@@ -41,7 +41,7 @@ function digitsOf(value: number, digits: number): string {
   return whole.toString(36).padStart(digits, "0");
 }
 
-/** Those that are to be shown at `now` (milliseconds since the epoch), the newest first. Pure. */
+/** Decodes the refreshes to show at `now` (milliseconds since the epoch), newest first. Pure. */
 export function attemptsFrom(text: string | null | undefined, now: number): RefreshAttempt[] {
   const stored = (text ?? "").match(new RegExp(`.{${LENGTH}}`, "g")) ?? [];
   return stored.map(attemptFrom).filter(({ at }) => now - at < SHOWN_MS);
@@ -56,7 +56,7 @@ function attemptFrom(text: string): RefreshAttempt {
   return {
     at,
     durationMs,
-    // What a newer relay has written may be known to that one alone.
+    // A newer relay may have written values that this one does not know.
     outcome: OUTCOMES[outcome] ?? "failed",
     cause: CAUSES[cause] ?? "expired",
     answer: ANSWERS[answer] ?? UNKNOWN_ANSWER,

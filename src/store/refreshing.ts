@@ -39,15 +39,15 @@ type RefreshStore = Pick<
   | "findExpired"
 >;
 
-/** What lets go of a row that is kept when it, or only its lease, has changed. */
+/** Drop a row from the cache when it, or only its lease, has changed. */
 interface RefreshStoreOptions {
   readonly forget: (connection: ConnectionKey) => () => void;
   readonly forgetLease: (connection: ConnectionKey) => () => void;
 }
 
 /**
- * The lease row of threats 3.3: every statement is a compare-and-swap on version or owner, by the store's clock, so no
- * lock and no transaction is held while the provider is asked, and a late answer never overwrites a newer one.
+ * The leases of threats 3.3: every statement is a compare-and-swap on version or owner, by the store's clock. So no
+ * lock or transaction is held during the request to the provider, and a late answer never overwrites a newer one.
  */
 export function createRefreshStore(database: Database, { forget, forgetLease }: RefreshStoreOptions): RefreshStore {
   const read = (row: ConnectionRead) => connectionFromRow(row, database.now);
@@ -83,7 +83,7 @@ export function createRefreshStore(database: Database, { forget, forgetLease }: 
   };
 }
 
-/** As `isAhead()`, by the store's clock. */
+/** SQL for `isAhead()`, by the store's clock. */
 function isAheadSql(column: string, maxMs: number): string {
   return `${column} > :clock AND ${column} <= :clock + ${maxMs}`;
 }
@@ -95,7 +95,9 @@ type LeaseRow = ConnectionRead & {
   readonly is_waiting: boolean | number;
 };
 
-/** The row stays locked for the few statements of the transaction, so that what is judged is what is changed. */
+/**
+ * Locks the row for the few statements of the transaction, so that it cannot change between the check and the write.
+ */
 const SELECT_FREE = createStatement<{ id: string; version: number }, LeaseRow>(
   "select_free",
   `SELECT ${CONNECTION_READ}, previous_refresh_token, lease_owner,
@@ -200,7 +202,7 @@ function* commit(connection: LeasedConnection, tokens: RefreshedTokens, now: num
   };
   const isWhole = tokens.accessToken !== undefined;
   if ((yield* run(isWhole ? COMMIT : REPLACE_REFRESH_TOKEN, values)) > 0) {
-    // Applications are told of a connection that lives again, since they were told that it did not.
+    // The application was notified that the connection had ended, so it is notified that it is back.
     if (isWhole && state !== "ACTIVE") yield* enqueueEvent("connection.created", connection, now);
     else if (isWhole && trouble?.toldAt !== undefined)
       yield* enqueueEvent("connection.refresh_recovered", connection, now);
@@ -218,8 +220,8 @@ function* commit(connection: LeasedConnection, tokens: RefreshedTokens, now: num
 }
 
 /**
- * Whether a row has these very tokens: a commit whose answer was lost (threats A06), or one that a spool kept and its owner
- * stored. No sealed value is made twice.
+ * Whether a row already has exactly these tokens: the confirmation of a commit was lost (threats A06), or a spool kept
+ * an answer that its owner had stored. Every sealed value is unique.
  */
 function holds(row: StoredTokens, { accessToken, refreshToken }: RefreshedTokens): boolean {
   return accessToken === undefined
@@ -268,7 +270,7 @@ const NOTE = createStatement<{ id: string; version: number } & TroubleColumns>(
 
 const RELEASE = createStatement<{ id: string; owner: string; unanswered_since: number | null }>(
   "release_lease",
-  // What was given up and may be refreshed after all is looked at again.
+  // For a connection that was given up, lease_until is set so that it is found again and may be refreshed after all.
   `UPDATE connections SET lease_owner = NULL,
      lease_until = CASE WHEN state = 'ACTIVE' THEN NULL ELSE :clock + ${MAX_BACKOFF_MS} END,
      unanswered_since = CAST(:unanswered_since AS BIGINT)
@@ -327,7 +329,7 @@ function* end(
   return true;
 }
 
-/** Few connections have a lease, so their index is read and sorted, whatever SQLite thinks of the order by id. */
+/** Few connections have a lease, so the small index of leases is forced, whatever SQLite's planner prefers. */
 const ABANDONED = createStatement<{ after_id: string; limit: number }, ConnectionRead>(
   "find_abandoned",
   `SELECT ${CONNECTION_READ} FROM connections INDEXED BY connections_leased
@@ -335,7 +337,7 @@ const ABANDONED = createStatement<{ after_id: string; limit: number }, Connectio
    ORDER BY id LIMIT :limit`,
 );
 
-/** Read in the order of its index, which holds nothing else. */
+/** Reads a partial index of such connections, in its order. */
 const EXPIRED = createStatement<{ ended_before: number; limit: number }, ConnectionRead>(
   "find_expired",
   `SELECT ${CONNECTION_READ} FROM connections INDEXED BY connections_unrefreshable
@@ -343,7 +345,7 @@ const EXPIRED = createStatement<{ ended_before: number; limit: number }, Connect
    ORDER BY expires_at LIMIT :limit`,
 );
 
-/** By both clocks, where the store has one of its own: an end is for good. */
+/** Whether the token has expired by the store's own clock, too, if it has one, since ending a connection is final. */
 function hasEnded({ expires_at, clock }: ConnectionRead): boolean {
   return clock === undefined || (expires_at ?? clock) < clock;
 }

@@ -6,8 +6,8 @@ import { ENDED_SESSIONS_TABLE } from "./sessions.js";
 /** One step from a version of the schema to the next. */
 interface Migration {
   /**
-   * What both databases have, in types that each translates: `KEY` is text of others, `BYTEA` bytes, `BIGINT` a number,
-   * and `PLACE` a number in order of writing.
+   * SQL for both databases, with types that are translated for each: `KEY` is text from outside, `BYTEA` bytes,
+   * `BIGINT` a number, and `PLACE` a number in order of writing.
    */
   readonly both: string;
   readonly sqlite: string;
@@ -16,7 +16,7 @@ interface Migration {
 
 /**
  * Times are milliseconds since the epoch. Text compares byte for byte (BINARY, `COLLATE "C"`). Sealed columns are in no
- * index and no CHECK: databases quote those in error text.
+ * index or CHECK, since databases quote their values in error messages.
  */
 const TABLES = `
 -- Tells a store from others, wherever it is moved to.
@@ -252,8 +252,8 @@ END;
 `;
 
 /**
- * Nothing but the lack of a statement keeps audit records from being changed: triggers are not the same in all databases
- * that speak like PostgreSQL. Call blocks are in a file of their own in SQLite (calls-file.ts).
+ * Here, only the absence of such a statement keeps audit records from being changed: triggers differ between databases
+ * that are compatible with PostgreSQL. In SQLite, call blocks are in a separate file (calls-file.ts).
  */
 const POSTGRES_ONLY = `
 INSERT INTO store_identity (id) VALUES (replace(gen_random_uuid()::text, '-', ''));
@@ -282,24 +282,24 @@ CREATE INDEX webhook_deliveries_by_place ON webhook_deliveries (place);
 /** PNG, JPEG or WebP; empty for none. */
 const ICON = "ALTER TABLE applications ADD COLUMN icon";
 
-/** In order; number n brings a database from version n-1 to n. One is never changed, but for its comments. */
+/** In order: number n brings a database from version n-1 to n. One is never changed, except for its comments. */
 const MIGRATIONS: readonly Migration[] = [
   { both: TABLES, sqlite: SQLITE_ONLY, postgres: POSTGRES_ONLY + FIGURES_TABLE },
   {
-    // How the last refreshes ended (refresh-history.ts), and sessions that were ended.
+    // The history of refreshes (refresh-history.ts), and sessions that were ended.
     both: `ALTER TABLE connections ADD COLUMN\n  refreshes TEXT;\n${ENDED_SESSIONS_TABLE}`,
     sqlite: `${ICON} BLOB NOT NULL DEFAULT x''`,
     postgres: `${ICON} BYTEA NOT NULL DEFAULT '';\n${PAIR_FIGURES}`,
   },
 ];
 
-/** All migrations in the words of SQLite. */
+/** All migrations in SQLite's dialect. */
 export const SQLITE_MIGRATIONS: readonly string[] = MIGRATIONS.map(({ both, sqlite }) => {
   const types = { BIGINT: "INTEGER", BYTEA: "BLOB", KEY: "TEXT", PLACE: "INTEGER PRIMARY KEY", TEXT: "TEXT" };
   return withTypes(both, types).replaceAll("\n);", "\n) STRICT;") + sqlite;
 });
 
-/** All migrations in the words of PostgreSQL. */
+/** All migrations in PostgreSQL's dialect. */
 export const POSTGRES_MIGRATIONS: readonly string[] = MIGRATIONS.map(({ both, postgres }) => {
   const types = {
     BIGINT: "BIGINT",
@@ -311,7 +311,7 @@ export const POSTGRES_MIGRATIONS: readonly string[] = MIGRATIONS.map(({ both, po
   return withTypes(both, types) + withTypes(postgres, types);
 });
 
-/** Columns stand one in a line, with their type behind the name. */
+/** Translates column types. The SQL has one column per line, with its type after the name. */
 function withTypes(sql: string, types: Readonly<Record<string, string>>): string {
   return sql.replaceAll(/^( +[a-z_]+) ([A-Z]+)/gm, (line, name: string, type: string) => {
     const translated = types[type];
@@ -319,12 +319,12 @@ function withTypes(sql: string, types: Readonly<Record<string, string>>): string
   });
 }
 
-/** Without comments, and however it is set: what counts of a statement. */
+/** SQL without comments and with normalized white space, for comparison. */
 export function plainSql(sql: string): string {
   return sql.replaceAll(/--.*$/gm, "").replaceAll(/\s+/g, " ").trim();
 }
 
-/** Names what migrations make. */
+/** A digest that identifies a list of migrations. */
 export function digestOf(migrations: readonly string[]): string {
   return createHash("sha256").update(migrations.map(plainSql).join()).digest("hex");
 }
@@ -338,7 +338,7 @@ export function requireKnownVersion(version: number, database: string, { length:
   );
 }
 
-/** Of a database whose schema is not what the migrations to its version make. */
+/** The error for a database whose schema is not what the migrations to its version create. */
 export function otherSchema(database: string, version: number, cause?: Error): StoreOpenError {
   return new StoreOpenError(
     database,

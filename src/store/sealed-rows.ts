@@ -1,10 +1,10 @@
 import type { ConnectionColumn } from "../oauth/store-answer.js";
 import { all, createStatement, type Database, type Operation, run, type Statement } from "./database.js";
 
-/** A table with sealed columns: what `relay key rotate` has to seal again. */
+/** A table with sealed columns, which `relay key rotate` must reseal. */
 interface SealedTable {
   readonly name: string;
-  /** Columns of what the values are sealed for; without one, they are sealed for none. */
+  /** Columns with the parts of the values' binding; a part without a column is empty in the binding. */
   readonly applicationId: string;
   readonly userId?: string;
   readonly providerName?: string;
@@ -52,7 +52,7 @@ const SEALED_TABLES: readonly SealedTable[] = [
   {
     name: "call_captures",
     applicationId: "application_id",
-    // The call's: a capture of one call is none of another.
+    // The call's id, so that a capture opens only for its own call.
     userId: "id",
     columns: ["content"],
   },
@@ -68,19 +68,19 @@ export interface SealedRow {
   readonly values: ReadonlyArray<Uint8Array | null>;
 }
 
-/** A row and its values sealed anew. */
+/** A row, and its resealed values. */
 export interface Resealed {
   readonly row: SealedRow;
   readonly values: ReadonlyArray<Uint8Array | null>;
 }
 
-/** The sealed values of one table, in order of the row's id. */
+/** The sealed values of one table, ordered by row id. */
 export interface SealedRows {
   readonly table: string;
   readonly columns: readonly string[];
-  /** The next rows behind this id; the empty text for the first ones. */
+  /** The next rows after this id; the empty string for the first ones. */
   page(afterId: string, limit: number): Promise<SealedRow[]>;
-  /** Replaces values of rows whose sealed values are still the ones that were read; resolves to how many. */
+  /** Replaces the values of rows that are unchanged since they were read. Resolves to how many rows were replaced. */
   replace(resealed: readonly Resealed[]): Promise<number>;
 }
 
@@ -122,8 +122,8 @@ function sealedFrom(row: PageRow, { applicationId, userId, providerName, columns
 
 /**
  * Compares all sealed values, not the version: a random IV makes each of them unique, so a token that was changed
- * meanwhile is never put back. The version stays, since the tokens are the same: whoever refreshes one at this moment
- * still finds the version it read, and its new token wins.
+ * meanwhile is never overwritten with the old one. The version stays, since the tokens are the same: a concurrent
+ * refresh still finds the version that it read, and its new token wins.
  */
 function replaceIn({ name, columns }: SealedTable): Statement<object, never> {
   const set = columns.map((column) => `${column} = CAST(:new_${column} AS BYTEA)`).join(", ");
@@ -147,7 +147,7 @@ function* replaceAll(
   return replaced;
 }
 
-/** A known text sealed under one key: it tells whether the key file's key of this id is the one the store knows. */
+/** A known text sealed under one key: it shows whether the key file's key of this id is the one that the store uses. */
 export interface KeyCheck {
   readonly keyId: string;
   readonly sealed: Uint8Array;
@@ -156,7 +156,7 @@ export interface KeyCheck {
 /** Where key checks are kept, one per key. */
 export interface KeyCheckStore {
   list(): Promise<KeyCheck[]>;
-  /** Keeps the check that is there already when there is one for this key. */
+  /** Adds a check; an existing one for this key stays. */
   add(check: KeyCheck): Promise<void>;
   delete(keyId: string): Promise<void>;
 }
@@ -173,7 +173,6 @@ const ADD = createStatement<{ key_id: string; sealed: Uint8Array; now: number }>
 
 const DELETE = createStatement<{ key_id: string }>("delete_key_check", "DELETE FROM key_checks WHERE key_id = :key_id");
 
-/** Key checks. */
 export function createKeyCheckStore(database: Database): KeyCheckStore {
   return {
     list: async () =>

@@ -2,7 +2,7 @@ import type { SessionStore } from "../model/audit.js";
 import { writeAudit } from "./audit-records.js";
 import { createStatement, type Database, first, run } from "./database.js";
 
-/** Sessions of the console that were ended before their time, until long after it. */
+/** Sessions of the console that were ended before they expired; kept until long after they would have expired. */
 export const ENDED_SESSIONS_TABLE = `CREATE TABLE ended_sessions (
   id TEXT NOT NULL PRIMARY KEY,
   expires_at BIGINT NOT NULL
@@ -21,7 +21,8 @@ const FIND = createStatement<{ id: string }, { id: string }>(
 );
 
 /**
- * Whoever deletes goes by its own clock: a relay whose clock is behind by less still refuses the session. Milliseconds.
+ * How long entries are kept after the session's expiry, in milliseconds. Relays delete by their own clocks, so one
+ * whose clock is behind by less than this still refuses the session.
  */
 const KEPT_MS = 7 * 86_400_000;
 

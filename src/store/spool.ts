@@ -9,29 +9,31 @@ import type { Settlement, Spool, UnstoredAnswer } from "../oauth/peers.js";
 import { StoreOpenError } from "./database.js";
 import { isBusy } from "./sqlite-error.js";
 
-/** What opening the spool needs. */
+/** How to open the spool. */
 export interface SpoolOptions {
-  /** Made when it is not there; must be on this machine, since its file system's locks prove who lives. */
+  /** Created if missing. Must be on a local disk, since file locks prove which processes live. */
   readonly folder: string;
-  /** Of which store the answers are: a folder may serve several. */
+  /** The store that the answers belong to: a folder may serve several. */
   readonly store: SpooledStore;
-  /** Called with what keeps an answer, or a look at another process's file, from being done. */
+  /** Called with errors of keeping an answer, or of reading another process's file. */
   readonly onFault: (error: unknown) => void;
-  /** Called, seldom, for a spool whose answers stay there: those of another store, or some that do not open. */
+  /**
+   * Called, at most every ten minutes each, for spools whose answers stay: those of another store, or unusable ones.
+   */
   readonly onLeft: (file: string, answers: number, why: "other store" | "unusable") => void;
 }
 
-/** Which store, and where it is. */
+/** A store's id and place. */
 export interface SpooledStore {
   readonly id: string;
-  /** The database file; undefined for one that is no file. While it is there, another file with its id is a copy. */
+  /** The database file; undefined for PostgreSQL. While the file exists, another one with the same id is a copy. */
   readonly path: string | undefined;
 }
 
 const SUFFIX = ".spool";
-/** What cannot be settled is told, and tried, so seldom. Milliseconds. */
+/** How soon a spool that could not be settled is tried and reported again. Milliseconds. */
 const AGAIN_MS = 10 * 60_000;
-/** Room for some hundred answers, taken at the start: a disk that is full later still takes them. */
+/** Room for some hundred answers, reserved at start, so that they can be kept even when the disk is full. */
 const RESERVED_BYTES = 1024 * 1024;
 const SCHEMA = `
   CREATE TABLE owner (store TEXT NOT NULL, path TEXT) STRICT;
@@ -40,17 +42,17 @@ const SCHEMA = `
   INSERT INTO reserve VALUES (zeroblob(${RESERVED_BYTES}));`;
 
 /**
- * Opens this process's spool: a small SQLite file of its own, locked for as long as the process lives. The kernel frees
- * the lock when the process ends, however that happens, so another process that can lock the file knows that its owner
- * is gone, and finds in it what that could not store. Throws StoreOpenError when the folder cannot be written.
+ * Opens this process's spool: a small SQLite file of its own, locked for as long as the process lives. The kernel
+ * releases the lock however the process ends. So a process that can lock the file knows that its owner is gone, and
+ * finds in it the answers that the owner could not store. Throws StoreOpenError when the folder cannot be written.
  */
 export function openSpool(options: SpoolOptions): Spool {
   const folder = resolve(options.folder);
   try {
     makeFolder(options.folder);
-    // As for other files: a folder around it that is not there is a typing error, or a volume that is not mounted.
+    // As for other files: a missing parent folder means a typing error, or a volume that is not mounted.
     if (existsSync(dirname(folder))) mkdirSync(folder, { recursive: true, mode: 0o700 });
-    // Another process may take a file that is not locked yet for one that was left behind.
+    // Before the file is locked, another process may take it for one that was left behind, and remove it.
     let own = createOwn(folder, options.store);
     while (own === undefined) own = createOwn(folder, options.store);
     return spoolOver(folder, own, options);
@@ -62,7 +64,7 @@ export function openSpool(options: SpoolOptions): Spool {
   }
 }
 
-/** Where the answers of a store are kept, and how its spools name it. @param id the store's. */
+/** The folder and the store for the spools of a configuration. @param id the store's. */
 export function spoolPlaceOf(
   { database, spool = defaultSpool(database) }: SpoolConfig,
   id: string,
@@ -70,7 +72,7 @@ export function spoolPlaceOf(
   return { folder: spool, store: { id, path: database.kind === "sqlite" ? realpathSync(database.path) : undefined } };
 }
 
-/** What of a configuration says where. */
+/** The part of the configuration that names the places. */
 interface SpoolConfig {
   readonly database: DatabaseLocation;
   readonly spool?: string | undefined;
@@ -87,7 +89,7 @@ function spoolOver(folder: string, { file, db }: LockedSpool, { store, onFault, 
   const remove = db.prepare<[string]>("DELETE FROM answers WHERE connection_id = ?");
   const count = db.prepare<[], number>("SELECT COUNT(*) FROM answers").pluck();
   let isFailing = false;
-  /** What fails is tried again and again, and told once. */
+  /** Runs `work` and returns whether it succeeded. Repeated failures are reported only once. */
   const guarded = (work: () => void): boolean => {
     try {
       work();
@@ -99,7 +101,7 @@ function spoolOver(folder: string, { file, db }: LockedSpool, { store, onFault, 
       return false;
     }
   };
-  /** False also when that cannot be told. */
+  /** Whether the spool holds no answers; false also when it cannot be read. */
   const isEmpty = () => {
     let held: number | undefined;
     guarded(() => {
@@ -107,12 +109,12 @@ function spoolOver(folder: string, { file, db }: LockedSpool, { store, onFault, 
     });
     return held === 0;
   };
-  /** When what cannot be settled is looked at again, by the file's name, in milliseconds of `performance.now()`. */
+  /** When to retry spools that could not be settled, by file name, in milliseconds of `performance.now()`. */
   const setAside = new Map<string, number>();
   return {
     owner: ownerOf(file),
     keep: (answer) => guarded(() => void insert.run(answer.connection.id, textFrom(answer))),
-    // One that stays is found to be stored when it is stored again.
+    // If the answer stays, storing it again finds that it is already stored.
     drop: ({ connection }) => void guarded(() => void remove.run(connection.id)),
     knows: (owner) => existsSync(fileOf(folder, owner)),
     async settleGone(settlement) {
@@ -145,12 +147,13 @@ function spoolOver(folder: string, { file, db }: LockedSpool, { store, onFault, 
   };
 }
 
-/** What stays in a spool, and why. */
+/** The answers that stay in a spool, and why. */
 type Left = { readonly answers: number; readonly why: "other store" | "unusable" } | undefined;
 
 /**
- * Resolves to what stays, if anything does: an answer that cannot be used keeps back no other one, but the leases, until
- * they end by time. Rejects when the store refuses for now, with what is not stored left as it is.
+ * Settles the spool of a process that is gone. Resolves to what stays, if anything: an unusable answer does not keep
+ * back other answers, but the leases stay until they expire. Rejects when the store refuses for now; the answers that
+ * are not stored then stay in the spool.
  */
 async function settleOne(
   file: string,
@@ -158,7 +161,7 @@ async function settleOne(
   { store: keep, free, onFault }: Settlement & Pick<SpoolOptions, "onFault">,
 ): Promise<Left> {
   const db = lock(file);
-  // Its owner lives, or another process settles it just now.
+  // Its owner lives, or another process is settling it.
   if (db === undefined) return undefined;
   try {
     const whose = storeOf(db);
@@ -186,7 +189,7 @@ async function settleOne(
   }
 }
 
-/** A file that was moved, or restored in place, is the same store; a copy beside it is another one. */
+/** A database file that was moved, or restored in place, is the same store; a copy beside the original is not. */
 function isSame(whose: SpooledStore, own: SpooledStore): boolean {
   if (whose.id !== own.id) return false;
   return whose.path === undefined || whose.path === own.path || !existsSync(whose.path);
@@ -197,7 +200,7 @@ interface AnswerRow {
   readonly answer: string;
 }
 
-/** How many answers of this store wait in spools whose owners are gone, for one to store them that starts. */
+/** Counts the answers of this store in spools whose owners are gone; the next process that starts stores them. */
 export function countLeftAnswers({ folder, store }: Pick<SpoolOptions, "folder" | "store">): number {
   if (!existsSync(folder)) return 0;
   let count = 0;
@@ -212,7 +215,7 @@ export function countLeftAnswers({ folder, store }: Pick<SpoolOptions, "folder" 
   return count;
 }
 
-/** Undefined for one whose owner ended before it was made. */
+/** The store that a spool belongs to; undefined when its owner ended before the schema was created. */
 function storeOf(db: Database.Database): SpooledStore | undefined {
   const isMade = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'reserve'").get() !== undefined;
   const row = isMade
@@ -234,14 +237,15 @@ function createOwn(folder: string, store: SpooledStore): LockedSpool | undefined
     db.exec(SCHEMA);
     db.prepare("INSERT INTO owner VALUES (?, ?)").run(store.id, store.path ?? null);
   })();
-  // Its pages stay in the file, and what the journal took stays in the journal.
+  // The freed pages stay in the file, and the journal keeps its size: both are the reserved room.
   db.exec("DELETE FROM reserve");
   return { file, db };
 }
 
 /**
- * Opens a spool and keeps its lock until it is closed; undefined while another process has it, or when the file is gone.
- * A journal that is kept needs no room when the disk is full; FULL: what was kept survives a power loss.
+ * Opens a spool and holds its lock until it is closed; undefined when another process holds the lock, or the file is
+ * gone. journal_mode PERSIST: the journal needs no new room when the disk is full. synchronous FULL: answers survive a
+ * power loss.
  */
 function lock(file: string): Database.Database | undefined {
   let db: Database.Database | undefined;
@@ -272,7 +276,7 @@ function ownerOf(file: string): string {
   return basename(file, SUFFIX);
 }
 
-/** What of an answer is sealed, so that the file tells no more than the database does. */
+/** The sealed members of an answer, so that the file reveals no more than the database does. */
 const SEALED = ["accessToken", "refreshToken", "lateRefreshToken", "idToken"] as const;
 
 function textFrom({ connection, tokens }: UnstoredAnswer): string {

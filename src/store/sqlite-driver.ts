@@ -3,16 +3,16 @@ import type Sqlite from "better-sqlite3";
 import type { CacheOptions, Database, Operation, Query, Statement } from "./database.js";
 import { isBusy, storeErrorFrom } from "./sqlite-error.js";
 
-/** What running operations on a file needs besides. */
+/** Options of a SQLite database. */
 interface SqliteDatabaseOptions {
-  /** Milliseconds since the epoch; the clock of leases and waits as well. */
+  /** Milliseconds since the epoch; also the clock of leases and waits. Default `Date.now`. */
   readonly now?: (() => number) | undefined;
   readonly onOperation?: OnOperation | undefined;
-  /** Throws when what is written would go into a file that its name does not lead to any more. */
+  /** Throws when the path no longer leads to the open file, so that writes would be lost. */
   readonly requireInPlace?: (() => void) | undefined;
 }
 
-/** Runs operations on a SQLite file, each without a pause. */
+/** Creates a database that runs operations on a SQLite file, each synchronously. */
 export function createSqliteDatabase(
   db: Sqlite.Database,
   { now = Date.now, onOperation, requireInPlace }: SqliteDatabaseOptions = {},
@@ -28,7 +28,7 @@ export function createSqliteDatabase(
       const rows = caches.create<Value>(maxRows);
       const find = (key: Key) => attempt.lookUp(() => rows.find(textOf(key), () => complete(read(key), answer)));
       const forget = (key: Key) => rows.forget(textOf(key));
-      // The file is read in place: nothing is seen late.
+      // The cache checks the file's data version, so no change is seen late.
       return { find, lookUp: find, forget, forgetFound: forget };
     },
   };
@@ -52,18 +52,18 @@ function complete<T>(operation: Operation<T>, answer: (query: Query) => unknown)
 interface Prepared {
   readonly statement: Sqlite.Statement<unknown[], unknown>;
   readonly hasClock: boolean;
-  /** Of the columns of its rows. */
+  /** Column names of its rows. */
   readonly names: readonly string[];
 }
 
-/** Each statement is prepared at its first use: a look-up takes 46 µs of CPU, and 109 where it is prepared each time. */
+/** Prepares each statement once, at its first use: a look-up takes 46 µs of CPU, and 109 if prepared each time. */
 function createAnswer(db: Sqlite.Database, now: () => number): (query: Query) => unknown {
   const prepared = new Map<Statement<never, never>, Prepared>();
   return ({ kind, statement: asked, parameters }) => {
     const known = prepared.get(asked) ?? prepare(db, asked);
     prepared.set(asked, known);
     const { statement, hasClock, names } = known;
-    // The clock is the same in all of a statement.
+    // The clock has one value throughout a statement.
     const values = hasClock ? { ...parameters, clock: now() } : parameters;
     if (kind === "run") return statement.run(values).changes;
     if (kind === "all") return (statement.all(values) as unknown[][]).map((row) => rowFrom(names, row));
@@ -80,7 +80,9 @@ function prepare(db: Sqlite.Database, { sql }: Statement<never, never>): Prepare
   return { statement, hasClock: /(?<!:):clock\b/.test(text), names };
 }
 
-/** better-sqlite3 would make the names anew for each row, and rows whose members V8 finds by hashing. */
+/**
+ * Builds a row. better-sqlite3 itself would create the names again per row, and objects in V8's slow dictionary mode.
+ */
 function rowFrom(names: readonly string[], values: readonly unknown[]): object {
   const row: Record<string, unknown> = {};
   for (let at = 0; at < names.length; at++) row[names[at] as string] = values[at];
@@ -102,20 +104,20 @@ const WAITS_MS = [10, 25, 50];
 interface Attempt {
   /** Runs one read. */
   read<T>(operation: () => T): Promise<T>;
-  /** Runs one read whose rows may be kept, by caches that tell of those that are not. */
+  /** Runs one read through a row cache, which itself reports the reads that are not cached. */
   lookUp<T>(operation: () => T): Promise<T>;
   /**
    * Runs one transaction that takes the write lock at its start (threats A05).
    *
-   * @param forget lets go of the rows that it changed, in the moment it is committed; default all that are kept.
+   * @param forget drops the changed rows from the caches at the moment of the commit; by default drops all.
    */
   write<T>(operation: () => T, forget?: () => void): Promise<T>;
 }
 
 /**
- * Tries at once, and again a few times after short pauses while another process holds the lock (threats A04).
+ * Tries at once, and retries a few times after short pauses while another process holds the lock (threats A04).
  *
- * @param requireInPlace throws when what is written would go into a file that its name does not lead to any more.
+ * @param requireInPlace throws when the path no longer leads to the open file, so that writes would be lost.
  */
 export function createAttempt(
   db: Sqlite.Database,
@@ -149,7 +151,7 @@ export function createAttempt(
         endTurn();
         const result = transaction.immediate(operation) as ReturnType<typeof operation>;
         forget();
-        // It may have been replaced in between.
+        // The file may have been replaced during the write.
         requireInPlace();
         return result;
       };
@@ -183,50 +185,50 @@ async function tryAgain<T>(db: Sqlite.Database, operation: () => T, failure: unk
 /**
  * Called for each read and write of the database, but not for rows that are cached in memory.
  *
- * @param ms how long it took, with the wait for it.
+ * @param ms how long it took, including the wait for locks and connections.
  */
 export type OnOperation = (operation: "read" | "write", ms: number, isFailed: boolean) => void;
 
-/** Rows of one kind that were read more than once, each until something may have changed it. */
+/** A cache of rows of one kind that were read more than once, each until something may have changed it. */
 export interface RowCache<Row> {
-  /** The row of this key as it is now: the one that is kept, or what `read` finds. */
+  /** The current row of this key: the cached one, or what `read` finds. */
   find(key: string, read: () => Row | undefined): Row | undefined;
-  /** This process has changed the row. */
+  /** Drops a row that this process has changed. */
   forget(key: string): void;
 }
 
 /** The caches of one database. */
 export interface RowCaches {
-  /** @param maxRows the row kept longest makes room; and so many keys are remembered whose row was read once. */
+  /** @param maxRows beyond this, the oldest row is evicted; also the limit for keys whose row was read once. */
   create<Row>(maxRows: number): RowCache<Row>;
-  /** This process has changed rows of any kind. */
+  /** Drops all rows, when this process has changed rows of any kind. */
   forgetAll(): void;
-  /** What is read from now on is what is in the file now. */
+  /** Ends the snapshot of this turn: later reads see the current file. */
   endTurn(): void;
 }
 
 /**
- * Keeps rows that nothing has changed. A write of this process says itself what it changes. One of another process
- * changes SQLite's `data_version`, which is read before a kept row is given out, once in a turn of the event loop: all
- * rows that are asked for in one turn are of the same moment.
+ * Caches rows until they change. A write of this process drops the rows that it changes. A write of another process
+ * changes SQLite's `data_version`, which is read once per turn of the event loop before a cached row is returned: all
+ * rows that are looked up in one turn come from the same moment.
  *
- * Those that are read from the file in one turn are read in one transaction: taking SQLite's lock for each costs as much as
- * reading its row.
+ * All file reads of one turn share one transaction, since taking SQLite's lock for each costs as much as reading its
+ * row.
  *
- * A kept row is given out in 13 µs of CPU where each turn asks for one, since reading the version takes a lock, in 2 where
- * a turn asks for ten, and is read in 38 and 27; whoever keeps something with it, such as an opened token, need not make
- * it again.
+ * A cached row takes 13 µs of CPU when each turn looks up one row, since reading the version takes a lock, and 2 µs
+ * when a turn looks up ten; an uncached one takes 38 and 27. What is kept with a cached row, such as an opened token,
+ * stays valid.
  *
- * Of a row that is read for the first time only its key is kept. Where there are far more users than rows may be kept
- * most are not asked for again, and rows of theirs would push out those that are: with half of the calls for 3,000 users
- * and half for 60,000 a look-up takes 40 µs, and 49 without this.
+ * On the first read of a row only its key is remembered. With far more users than rows fit, most are not looked up
+ * again, and their rows would evict those that are: with half of the calls for 3,000 users and half for 60,000, a
+ * look-up takes 40 µs, and 49 without this.
  */
 export function createRowCaches(db: Sqlite.Database, onOperation: OnOperation = () => {}): RowCaches {
   const dataVersion = db.prepare<[], number>("PRAGMA data_version").pluck();
   const caches: Array<Map<string, unknown>> = [];
   let seen: number | undefined;
   let isCurrent = false;
-  // Nothing was written, and an end that cannot fail keeps nothing open.
+  // Nothing was written, so the transaction ends with ROLLBACK, which cannot fail and leave it open.
   const [begin, rollback] = [db.prepare("BEGIN"), db.prepare("ROLLBACK")];
   const endTurn = () => {
     isCurrent = false;

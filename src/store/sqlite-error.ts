@@ -3,7 +3,7 @@ import Database from "better-sqlite3";
 import { RelayError } from "../model/errors.js";
 import { StoreOpenError } from "./database.js";
 
-/** SQLite's primary codes that mean: the store cannot be used, whatever was asked of it. */
+/** SQLite's primary codes that mean that the store cannot be used, whatever the statement. */
 const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
   ["SQLITE_BUSY", "The relay's store is locked by another process. Try again."],
   ["SQLITE_LOCKED", "The relay's store is locked by another process. Try again."],
@@ -19,13 +19,13 @@ const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
   ["SQLITE_INTERRUPT", "The relay's store was interrupted. Try again."],
 ]);
 
-/** Whether another connection holds the lock, so that the same statement may work in a moment. */
+/** Whether another connection holds the lock, so that a retry may work. */
 export function isBusy(error: unknown): boolean {
   const code = primaryCodeOf(error);
   return code === "SQLITE_BUSY" || code === "SQLITE_LOCKED" || code === "SQLITE_PROTOCOL";
 }
 
-/** What the store rejects with: STORE_UNAVAILABLE by SQLite's code; any other error is a fault and stays as it is. */
+/** Converts an error for the store's callers: STORE_UNAVAILABLE by SQLite's code; other errors are faults and stay. */
 export function storeErrorFrom(error: unknown, isOpen: boolean): unknown {
   if (!isOpen) return unavailable("The relay is stopping. Try again.", error);
   if (error instanceof Database.SqliteError && error.code === "SQLITE_CONSTRAINT_FOREIGNKEY") {
@@ -35,7 +35,7 @@ export function storeErrorFrom(error: unknown, isOpen: boolean): unknown {
   return message === undefined ? error : unavailable(message, error);
 }
 
-/** What opening the store throws: an error that names the file and SQLite's or the system's code. */
+/** Converts an error of opening the store to one that names the file and SQLite's or the system's code. */
 export function openErrorFrom(file: string, error: unknown): StoreOpenError {
   if (error instanceof StoreOpenError) return error;
   return new StoreOpenError(file, openProblemOf(error), { cause: error });
@@ -57,25 +57,25 @@ function unavailable(message: string, cause: unknown): RelayError {
   return new RelayError("STORE_UNAVAILABLE", message, { cause });
 }
 
-/** What SQLite keeps in files: the log and its index first, so that a new database never meets those of another one. */
+/** Suffixes of SQLite's files. WAL and index come first, so that a new database never meets those of another one. */
 const SUFFIXES = ["-wal", "-shm", ""] as const;
 
-/** Which file a name leads to, whoever gave it this name; undefined when there is none. */
+/** Identifies the file at a path by device and inode; undefined when there is none. */
 export function identityOf(path: string): string | undefined {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.dev} ${stats.ino}`;
 }
 
-/** Whether a database failed because what it holds is no database, or one that does not fit together. */
+/** Whether an error means that the file is not a database, or is corrupt; looks at its causes as well. */
 export function isDamage(error: unknown): boolean {
   if (error instanceof Database.SqliteError) return /^SQLITE_(?:CORRUPT|NOTADB)/.test(error.code);
   return error instanceof Error && error.cause !== undefined && isDamage(error.cause);
 }
 
 /**
- * Moves a damaged database out of the way, so that whoever knows how may still get something out of it; one that was
- * moved there before is deleted. False, with nothing changed, when another file has its name already. Throws the system's
- * error when it cannot be moved.
+ * Moves a damaged database out of the way, so that data may still be recovered from it; one that was moved there before
+ * is deleted. Returns false, with nothing changed, when another file has taken its place. Throws the system's error
+ * when it cannot be moved.
  */
 export function moveAside(path: string, aside: string, identity: string | undefined): boolean {
   if (identity === undefined || identityOf(path) !== identity) return false;

@@ -21,7 +21,7 @@ export interface SqliteStore extends Store {
   close(): void;
 }
 
-/** Opens the store, creating it when there is none. Throws StoreOpenError when the relay cannot start with this file. */
+/** Opens the store; creates it if missing. Throws StoreOpenError when the relay cannot start with this file. */
 export function openSqliteStore(
   path: string,
   { now = Date.now, onOperation: tell = () => {}, onDamagedCalls = () => {}, onHealth }: StoreOptions = {},
@@ -34,7 +34,7 @@ export function openSqliteStore(
     if (isFailed) health.suspect();
   };
   const database = createSqliteDatabase(db, { now, onOperation, requireInPlace });
-  // Counts are not told of as reads, among which they would hide those that calls wait for.
+  // Counts are not reported as reads: they would hide the reads that calls wait for.
   const quiet = createSqliteDatabase(db);
   const isApplication = db.prepare<[string]>("SELECT 1 FROM applications WHERE id = ?");
   const calls = createCallsFile(path, {
@@ -75,23 +75,23 @@ const REPLACED =
   "The relay's database file was moved, deleted or replaced while the relay runs. Nothing is written any more: the operator must put the files back, or stop the relay before other files take their place.";
 const LOCKED = "The relay's store is locked by another process. Try again.";
 
-/** A transaction of another process is over by then, in milliseconds. */
+/** How long the write check waits for a lock, in milliseconds: transactions of other processes end sooner. */
 const MAX_BUSY_MS = 2000;
 /**
- * Pages are read for so long in one turn of the event loop, with a pause before the next: a thirtieth of a core, where
- * a tenth was 9 % of the CPU of a relay whose store has a million connections. Milliseconds.
+ * How long pages are read per turn of the event loop, and the pause before the next, in milliseconds: a thirtieth of a
+ * core. A tenth took 9 % of the CPU of a relay whose store has a million connections.
  */
 const SLICE_MS = 1;
 const PAUSE_MS = 30;
 
 /**
- * Remembers which files a connection has open; the function throws STORE_UNAVAILABLE when their names lead to others, or
- * to none. What is written then goes into files without a name, and is gone when the process ends.
+ * Remembers which files a connection has open. The returned function throws STORE_UNAVAILABLE when their paths lead to
+ * other files, or to none: writes would then go into files without a name, and be lost when the process ends.
  *
- * Costs three `stat()` calls, some microseconds where a commit takes a millisecond.
+ * Costs three `stat()` calls: some microseconds, compared with a millisecond for a commit.
  */
 function createFileGuard(path: string): () => void {
-  // SQLite puts them beside the file that a link leads to.
+  // SQLite puts WAL and shared memory beside the target of a link.
   const real = realpathSync(path);
   const opened = [path, `${real}-wal`, `${real}-shm`].map((name) => [name, identityOf(name)] as const);
   return () => {
@@ -102,8 +102,8 @@ function createFileGuard(path: string): () => void {
 }
 
 /**
- * Writes a page and waits for the disk, changing nothing: the header gets the value that it has.
- * The event loop does not wait for the lock of another process: that is tried again.
+ * Writes a page and waits for the disk without changing anything: the header gets the value that it already has. Does
+ * not block the event loop while another process holds the lock, but retries.
  */
 function createWriteCheck(db: Database.Database, requireInPlace: () => void): StoreCheck {
   const busyTimeoutMs = db.pragma("busy_timeout", { simple: true });
@@ -112,7 +112,7 @@ function createWriteCheck(db: Database.Database, requireInPlace: () => void): St
     db.pragma(`application_id = ${db.pragma("application_id", { simple: true })}`);
   });
   const isWritten = () => {
-    // Look-ups of this turn of the event loop read on in theirs.
+    // The look-ups of this turn of the event loop have a transaction open.
     if (db.inTransaction) return false;
     try {
       db.pragma("busy_timeout = 0");
@@ -133,18 +133,18 @@ function createWriteCheck(db: Database.Database, requireInPlace: () => void): St
   return { look, everyMs: 10_000, retryMs: 1000 };
 }
 
-/** A walk over pages, which ends when it is asked to. */
+/** A check that walks over all pages, and can be stopped. */
 interface PageWalk extends StoreCheck {
   close(): void;
 }
 
-/** Reads every page that holds something, on a connection of its own, whose cache has none of them. */
+/** Reads every page in use, on a separate connection, whose page cache is empty. */
 function createPagesCheck(file: string): PageWalk {
   let walk: Walk | undefined;
   return {
     everyMs: 60_000,
     retryMs: 5000,
-    // Most of the time of a look is its pauses.
+    // Most of the time of a check is its pauses.
     maxShare: 0.3,
     async look() {
       walk = openWalk(file);
@@ -159,8 +159,8 @@ function createPagesCheck(file: string): PageWalk {
 }
 
 /**
- * Reads every page for as long as it may. Resolves to whether it came to the end. Rejects with STORE_UNAVAILABLE when a
- * page is damaged or cannot be read.
+ * Reads every page, for at most `maxMs` milliseconds. Resolves to whether it reached the end. Rejects with
+ * STORE_UNAVAILABLE when a page is damaged or cannot be read.
  */
 export async function readPages(file: string, maxMs: number): Promise<boolean> {
   const walk = openWalk(file);
@@ -172,7 +172,7 @@ export async function readPages(file: string, maxMs: number): Promise<boolean> {
 }
 
 interface Walk {
-  /** Reads for a moment; whether there is more. */
+  /** Reads for SLICE_MS. Returns whether there is more. */
   step(): boolean;
   close(): void;
 }
@@ -184,9 +184,9 @@ async function walkOn(walk: Walk, maxMs: number, pauseMs: number): Promise<boole
   return true;
 }
 
-/** `quick_check` cannot be interrupted; a walk over `dbstat` reads and decodes the same pages one by one. */
+/** Walks over `dbstat`, which reads and decodes the same pages as `quick_check`, but one by one, so it can pause. */
 function openWalk(file: string): Walk {
-  // Not readonly: the last such connection would leave a log behind that it may not delete.
+  // Not readonly: if such a connection closes last, it leaves a WAL behind that it may not delete.
   const db = new Database(file, { fileMustExist: true });
   db.pragma("query_only = ON");
   const pages = db.prepare<[], string>("SELECT pagetype FROM dbstat").pluck().iterate();
@@ -214,7 +214,7 @@ function nextOf(pages: IterableIterator<string>): IteratorResult<string> {
   try {
     return pages.next();
   } catch (error) {
-    // Nobody writes to what a reader sees; only a recovery keeps it out, for a moment.
+    // In WAL mode writers do not block readers; only a recovery does, for a moment.
     if (isBusy(error)) return { value: undefined, done: true };
     throw storeErrorFrom(error, true);
   }

@@ -3,36 +3,36 @@ import { RelayError } from "../model/errors.js";
 import type { ConnectionState } from "../oauth/connection.js";
 import { all, createStatement, type Database, first, type Operation } from "./database.js";
 
-/** What is looked at beside calls; `file` and `pages` of SQLite alone. */
+/** The checks that run in the background; `file` and `pages` only for SQLite. */
 type StoreCheckName = "file" | "write" | "pages";
 
-/** One thing that is looked at again and again. */
+/** One periodic check. */
 export interface StoreCheck {
-  /** Rejects with what is wrong. Must not hold the event loop. */
+  /** Rejects with the problem. Must not block the event loop. */
   readonly look: () => Promise<void> | void;
-  /** Pauses after it was well, and after it was not or an operation failed, in milliseconds. */
+  /** Pause after a good result; `retryMs` is that after a problem or a failed operation. Milliseconds. */
   readonly everyMs: number;
   readonly retryMs: number;
-  /** The part of the time that looking takes at most, where it grows with the store. */
+  /** Largest share of the time to spend in the check, from 0 to 1, if its cost grows with the store. Default 1. */
   readonly maxShare?: number;
 }
 
 /** The checks of one store. */
 type StoreChecks = Readonly<Partial<Record<StoreCheckName, StoreCheck>>>;
 
-/** Called for each change, with what is wrong; undefined when it is well again. */
+/** Called for each change, with the problem; undefined when the check is good again. */
 export type OnHealth = (check: StoreCheckName, problem: Error | undefined) => void;
 
-/** How a store stands, as far as it was looked at. */
+/** The health of a store, as far as checked. */
 export interface StoreHealth {
-  /** What was found last of each thing that is looked at; undefined is well. */
+  /** The last result of each check; undefined is good. */
   readonly problems: ReadonlyMap<StoreCheckName, Error | undefined>;
-  /** An operation failed: looks sooner than it would have. */
+  /** An operation failed: runs the checks sooner than planned. */
   suspect(): void;
   close(): void;
 }
 
-/** Looks at the store from now on. Nothing of it keeps the process alive. */
+/** Starts the checks of a store. They do not keep the process alive. */
 export function watchStore(checks: StoreChecks, onHealth: OnHealth): StoreHealth {
   const problems = new Map<StoreCheckName, Error | undefined>();
   const watches = Object.entries(checks).map(([name, check]) => {
@@ -54,10 +54,10 @@ export function watchStore(checks: StoreChecks, onHealth: OnHealth): StoreHealth
   };
 }
 
-/** The health of a store that nobody looks at, as that of a command. */
+/** The health of a store without checks, such as that of a command. */
 export const UNWATCHED: StoreHealth = { problems: new Map(), suspect: () => {}, close: () => {} };
 
-/** Rejects with what is wrong with a store. */
+/** Rejects with the first problem of a store. */
 export async function requireWell({ problems }: StoreHealth): Promise<void> {
   for (const problem of problems.values()) if (problem !== undefined) throw problem;
 }
@@ -69,7 +69,7 @@ function watch(
   let timer: NodeJS.Timeout | undefined;
   let isLooking = false;
   let isClosed = false;
-  /** When it may be looked again at the soonest, by `performance.now()`. */
+  /** When the check may run again at the earliest, by `performance.now()`. */
   let restedAt = 0;
 
   function lookIn(ms: number): void {
@@ -109,20 +109,20 @@ async function problemOf(look: StoreCheck["look"]): Promise<Error | undefined> {
   }
 }
 
-/** How many connections there are. */
+/** Numbers of connections. */
 export interface ConnectionCounts {
-  /** In each state. */
+  /** By state. */
   readonly states: ReadonlyMap<ConnectionState, number>;
-  /** Of those that are ACTIVE, the ones whose last refresh failed. */
+  /** ACTIVE connections whose last refresh failed. */
   readonly refreshFailing: number;
 }
 
-/** Every state, whether or not a connection is in it. */
+/** Every state, even if no connection is in it. */
 const CONNECTION_STATES: readonly ConnectionState[] = ["ACTIVE", "REAUTHORIZATION_REQUIRED"];
 
 /**
- * Entries of an index that SQLite counts at a time: about half a millisecond in which the event loop serves nobody else;
- * three for those that are failing, whose rows it reads as well.
+ * Index entries that SQLite counts at a time: this blocks the event loop for about half a millisecond, or three for
+ * failing connections, whose rows are read as well.
  */
 const SLICE = 2_000;
 
@@ -137,7 +137,7 @@ const countIn = (name: string, entries: string) =>
 const COUNT_STATE = countIn("count_state", "INDEXED BY connections_by_state WHERE true");
 const COUNT_FAILING = countIn("count_failing", "INDEXED BY connections_failing WHERE fail_count > 0");
 
-/** Counts in slices, each of which sees what was committed before it: nearly right is right enough for a figure. */
+/** Counts in slices, each of which sees a different moment: a figure need not be exact. */
 export async function countInSlices(database: Database): Promise<ConnectionCounts> {
   const count = async (statement: typeof COUNT_STATE, state: ConnectionState): Promise<number> => {
     let total = 0;
@@ -155,7 +155,7 @@ export async function countInSlices(database: Database): Promise<ConnectionCount
   return { states: new Map(states), refreshFailing: await count(COUNT_FAILING, "ACTIVE") };
 }
 
-/** Only the index is read, as far as the table is vacuumed. */
+/** An index-only scan, as far as the table is vacuumed. */
 const COUNT_ALL = createStatement<object, { state: ConnectionState; count: number }>(
   "count_connections",
   "SELECT state, count(*) AS count FROM connections GROUP BY state",
@@ -166,7 +166,7 @@ const COUNT_ALL_FAILING = createStatement<object, { count: number }>(
   "SELECT count(*) AS count FROM connections WHERE fail_count > 0 AND state = 'ACTIVE'",
 );
 
-/** Counts at once, where nobody else waits for it; rejects when it takes longer than a statement may. */
+/** Counts in one statement each, where nobody waits for it; rejects when one exceeds the statement timeout. */
 export function countAtOnce(database: Database): Promise<ConnectionCounts> {
   return database.read(function* (): Operation<ConnectionCounts> {
     const counts = new Map((yield* all(COUNT_ALL, {})).map(({ state, count }) => [state, count]));

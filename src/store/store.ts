@@ -24,9 +24,9 @@ import { type ConnectionCounts, type OnHealth, requireWell, type StoreHealth } f
 import { createTicketStore } from "./tickets.js";
 import { createWebhookStore } from "./webhooks.js";
 
-/** Everything that is kept, in SQLite or in PostgreSQL. Several processes may share it. */
+/** The whole store, in SQLite or PostgreSQL. Several processes may share it. */
 export interface Store {
-  /** Made with the store, and kept by its backups and copies. */
+  /** Assigned when the store is created; its backups and copies have the same id. */
   readonly id: string;
   readonly applications: ApplicationStore;
   readonly connections: ConnectionStore;
@@ -41,53 +41,53 @@ export interface Store {
   readonly sessions: SessionStore;
   readonly keyChecks: KeyCheckStore;
   readonly lookups: Lookups;
-  /** Everything that is sealed, for verify-keys.ts. */
+  /** All sealed values, for verify-keys.ts. */
   readonly sealedRows: readonly SealedRows[];
-  /** Counts all connections, from an index alone: for a figure, not for a decision. Not cheap: once a minute at most. */
+  /** Counts all connections: for a figure, not for a decision. Not cheap: call it once a minute at most. */
   countConnections(): Promise<ConnectionCounts>;
   /**
-   * Proves to relays on other machines that this process lives, until the store is closed, and finds those of them that
-   * do not; undefined where no other machine can share the store.
+   * Proves to relays on other machines that this process lives, until the store is closed, and finds those that are
+   * gone; undefined when no other machine can share the store.
    */
   readonly announce?: (spool: Pick<Spool, "owner" | "knows">) => Peers;
-  /** How it stands; without anything that is looked at where nobody listens. */
+  /** The results of the background checks; empty without an `onHealth` listener. */
   readonly health: StoreHealth;
-  /** Rejects when the database cannot be read, or when a look at it found something wrong; cheap. */
+  /** Rejects when the database cannot be read, or when a check has found a problem; cheap. */
   ready(): Promise<void>;
-  /** Ends the use of the database; what is called afterwards rejects with STORE_UNAVAILABLE. */
+  /** Closes the database; later calls reject with STORE_UNAVAILABLE. */
   close(): Promise<void> | void;
 }
 
-/** What opening a store does not need. */
+/** Optional settings for opening a store. */
 export interface StoreOptions extends StoreListeners {
   /** Milliseconds since the epoch; tests replace it. */
   readonly now?: () => number;
 }
 
-/** Who is called for what happens to the store. */
+/** Callbacks for events of the store. */
 export interface StoreListeners {
   readonly onOperation?: OnOperation | undefined;
-  /** Records of calls, of SQLite alone, were damaged: they are begun anew, and what was there is in this file. */
+  /** SQLite only: the file of call records was damaged and moved to this path; a new one is created. */
   readonly onDamagedCalls?: ((aside: string) => void) | undefined;
   /** Called when the health of the store changes; it is checked only where this is given. */
   readonly onHealth?: OnHealth | undefined;
 }
 
 /**
- * The two look-ups of every call. What another process changed may be seen up to a second late, what this one changed
- * is seen at once. Whoever decides on a refresh reads `connections` itself.
+ * The two look-ups of every call. Changes by other processes may be seen up to a second late, changes by this one at
+ * once. Decisions on a refresh read `connections` itself.
  */
 interface Lookups {
   readonly applications: Pick<ApplicationStore, "findByPublicKey">;
   readonly connections: Pick<ConnectionStore, "find">;
 }
 
-/** What is there: no store yet, one of an older version that a start brings up to date, or one of this version. */
+/** State of a store: none yet, one of an older version that a start migrates, or one of this version. */
 export type StoreState = "missing" | "older" | "current";
 
 const PROBE = createStatement<object, unknown>("probe", "SELECT 1 FROM applications LIMIT 1");
 
-/** What is the same of every store, over its database. */
+/** Creates the parts that every store shares, over its database. */
 export function createTables(
   database: Database,
   {
@@ -98,7 +98,7 @@ export function createTables(
 ): Omit<Store, "id" | "countConnections" | "close"> {
   const applications = createApplicationStore(database, calls);
   const connections = createConnectionStore(database);
-  // For tables of which no row is kept.
+  // For tables that are not cached.
   const unkept: Database = { ...database, write: (operation) => database.write(operation, nothing) };
   return {
     applications,

@@ -1,7 +1,7 @@
 import type { Ticket, TicketKey, TicketKind, TicketStore } from "../oauth/tickets.js";
 import { createStatement, type Database, first, type Operation, run } from "./database.js";
 
-/** Removed each time one is added: more than come, so that none is left behind for long. */
+/** Most expired tickets removed per added one: more than are added, so that none stays for long. */
 const SWEEP = 20;
 
 const COLUMNS = "id, kind, browser, application_id, user_id, payload, expires_at";
@@ -39,14 +39,14 @@ const ADD = createStatement<TicketRow>(
    VALUES (:id, :kind, :browser, :application_id, :user_id, :payload, :expires_at)`,
 );
 
-/** Two processes never wait for each other here, nor for an application that is being deleted. */
+/** SKIP LOCKED: processes wait neither for each other here, nor for an application that is being deleted. */
 const REMOVE_ENDED = createStatement<{ now: number; limit: number }>(
   "remove_ended_tickets",
   `DELETE FROM tickets WHERE id IN
      (SELECT id FROM tickets WHERE expires_at <= :now ORDER BY expires_at LIMIT :limit FOR UPDATE SKIP LOCKED)`,
 );
 
-/** Tickets. Their ends are minutes away, so the clocks of the processes are good enough. */
+/** Tickets live for minutes, so the clocks of the processes are accurate enough for their expiry. */
 export function createTicketStore(database: Database): TicketStore {
   return {
     add: (ticket, most, now) => database.write(() => add(ticket, most, now)),

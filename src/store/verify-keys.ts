@@ -3,7 +3,7 @@ import { type SealBinding, SealError, type SealErrorReason, type Sealer } from "
 import type { KeyCheck, Resealed, SealedRow, SealedRows } from "./sealed-rows.js";
 import type { Store } from "./store.js";
 
-/** The key file does not open the store. The message names key ids only. */
+/** The key file does not open the store. The message contains only key ids. */
 export class KeyMismatchError extends Error {
   constructor(message: string) {
     super(`${message} Check RELAY_KEY_FILE and RELAY_DATABASE. Nothing was changed.`);
@@ -11,15 +11,16 @@ export class KeyMismatchError extends Error {
   }
 }
 
-/** Rows read at a time when all of them must be looked at. */
+/** Rows read at a time when all of them must be checked. */
 const BATCH = 500;
 
-/** What a judgement of keys needs of a store. */
+/** The part of a store that a check of keys needs. */
 export type KeyedStore = Pick<Store, "keyChecks" | "sealedRows">;
 
 /**
- * Holds the key file against the store; every process that seals does this at its start. An empty store gets a check
- * of the current key. Rejects with KeyMismatchError as `judgeKeys()` does, before anything is written.
+ * Checks the key file against the store; every process that seals does this at start. Adds a key check for the current
+ * key if the store has none, and deletes those of unused keys. Rejects with KeyMismatchError as `judgeKeys()` does,
+ * before anything is written.
  */
 export async function verifyKeys(store: KeyedStore, sealer: Sealer): Promise<void> {
   const { unused, hasCurrent } = await judgeKeys(store, sealer);
@@ -28,9 +29,9 @@ export async function verifyKeys(store: KeyedStore, sealer: Sealer): Promise<voi
 }
 
 /**
- * The judgement alone; writes nothing. Resolves to the ids of keys that are gone from the file and that nothing is
- * sealed under, and to whether the store has a check of the current key. Rejects with KeyMismatchError when a check does
- * not open or the store holds values under a key that the key file does not have.
+ * Only judges, and writes nothing. Resolves to the ids of keys that are gone from the file and that no value is sealed
+ * under, and to whether the store has a check of the current key. Rejects with KeyMismatchError when a check does not
+ * open, or the store holds values under a key that the key file does not have.
  */
 export async function judgeKeys(
   store: KeyedStore,
@@ -44,7 +45,7 @@ export async function judgeKeys(
   }
   const opened = new Set(judged.filter(({ verdict }) => verdict === "opens").map(({ keyId }) => keyId));
   const missing = judged.filter(({ verdict }) => verdict === "unknown_key").map(({ keyId }) => keyId);
-  // All rows are read only when a key is gone from the file, or when rows came into a store without checks.
+  // All rows are read only when a key is gone from the file, or when the store has no checks.
   if (missing.length > 0 || checks.length === 0) {
     const unopened = await keyIdsThatDoNotOpen(store.sealedRows, sealer, opened);
     requireNoneLost(checks.length === 0 ? unopened : unopened.filter((keyId) => missing.includes(keyId)));
@@ -53,9 +54,9 @@ export async function judgeKeys(
 }
 
 /**
- * The same while the service runs, from the checks alone: one small row for each key. Rejects with KeyMismatchError when
- * another process began to seal with a key that this one does not have, and with KeyFileError when the key file cannot be
- * read to find it.
+ * Checks the keys while the service runs, from the key checks alone: one small row per key. Rejects with
+ * KeyMismatchError when a check does not open: another process has begun to seal with a key that this one does not
+ * have, or the key file cannot be read to find it.
  */
 export async function probeKeys({ keyChecks }: Pick<Store, "keyChecks">, sealer: Sealer): Promise<void> {
   const wrong = (await keyChecks.list()).find((check) => decideKeyCheck(check, sealer) !== "opens");
@@ -69,7 +70,7 @@ function requireNoneLost([keyId]: readonly string[]): void {
   );
 }
 
-/** Ids of keys that values are sealed under, and of whose values none opens. Damaged values count for no key. */
+/** Ids of keys that values are sealed under, but none of whose values opens. Damaged values count for no key. */
 async function keyIdsThatDoNotOpen(
   tables: readonly SealedRows[],
   sealer: Sealer,
@@ -85,14 +86,14 @@ async function keyIdsThatDoNotOpen(
   return [...seen].filter((keyId) => !opened.has(keyId));
 }
 
-/** How many sealed values of a table open, and how many do not. */
+/** How many sealed values of a table open, and how many are damaged. */
 export interface OpenedValues {
   readonly table: string;
   readonly opened: number;
   readonly damaged: number;
 }
 
-/** Opens every sealed value of a store, and keeps none. @param onOpened hears how many were looked at so far. */
+/** Opens every sealed value of a store, and keeps none. @param onOpened called with the number of values so far. */
 export async function openAll(
   { sealedRows }: Pick<Store, "sealedRows">,
   sealer: Sealer,
@@ -128,7 +129,7 @@ async function* pagesOf(page: SealedRows["page"], limit: number): AsyncGenerator
   for (let rows = await page("", limit); rows.length > 0; rows = await page(rows.at(-1)?.id ?? "", limit)) yield rows;
 }
 
-/** What `work` gives; undefined for a value that does not open. */
+/** The result of `work`; undefined when it throws SealError. */
 function ifSealed<T>(work: () => T): T | undefined {
   try {
     return work();
@@ -165,34 +166,34 @@ function decideKeyCheck({ sealed }: KeyCheck, sealer: Sealer): "opens" | SealErr
   }
 }
 
-/** What `resealAll()` did, in rows. */
+/** The result of `resealAll()`, in rows. */
 export interface ResealReport {
   readonly resealed: number;
   /**
    * Rows that still have a value under another key: damaged, sealed under a key that the key file does not have, or
-   * changed again and again meanwhile. Not 0: run it again, and keep the old keys.
+   * changed repeatedly meanwhile. If not 0, run it again, and keep the old keys.
    */
   readonly left: number;
 }
 
-/** Rows read and written at a time: some milliseconds of the write lock and of the event loop. */
+/** Rows read and written at a time: a few milliseconds of the write lock and of the event loop. */
 const RESEALED_AT_ONCE = 100;
-/** A pass that finds nothing to do ends the work; this many end it on a store that never rests. */
+/** Most passes over the store. A pass that finds nothing to do ends the work; a busy store may never get there. */
 const MAX_PASSES = 5;
 
 /**
- * Seals every value of the store again under the current key. Safe beside a running relay: rows are replaced by
- * compare-and-swap in short transactions, and a row that was changed meanwhile is looked at again. Old keys must stay
- * in the key file until this has succeeded with nothing left.
+ * Reseals every value of the store under the current key. Safe while a relay runs: rows are replaced by
+ * compare-and-swap in short transactions, and a row that has changed meanwhile is tried again. Old keys must stay in
+ * the key file until this has succeeded with nothing left.
  *
- * @param onLooked hears how many rows were looked at so far.
+ * @param onLooked called with the number of rows checked so far.
  */
 export async function resealAll(
   store: Pick<Store, "keyChecks" | "sealedRows">,
   sealer: Sealer,
   onLooked: (rows: number) => void = () => {},
 ): Promise<ResealReport> {
-  // First of all, so that no value is ever sealed under a key the store cannot check.
+  // First, so that no value is ever sealed under a key that the store has no check for.
   await store.keyChecks.add(createKeyCheck(sealer));
   let resealed = 0;
   let looked = 0;
@@ -235,7 +236,10 @@ async function resealOnce(
   return pass;
 }
 
-/** The row's values under the current key; a value that is so already, or does not open, is the same object. */
+/**
+ * Reseals a row's values under the current key. A value that is current already, or does not open, stays the same
+ * object.
+ */
 function resealRow(rows: SealedRows, row: SealedRow, sealer: Sealer): Resealed & { readonly isUnopened: boolean } {
   const { id: _, values: old, ...owner } = row;
   let isUnopened = false;

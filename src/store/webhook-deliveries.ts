@@ -24,7 +24,7 @@ interface DeliveryRow {
 const KINDS = { DELIVERED: "delivered", GIVEN_UP: "givenUp", RETRYING: "retry" } as const;
 const OUTCOMES = { delivered: "DELIVERED", givenUp: "GIVEN_UP", retry: "RETRYING" } as const;
 
-/** An event has one row, whose place is that of its first attempt. */
+/** Each event has one row, in the place of its first attempt. */
 const NOTE = createStatement<Omit<DeliveryRow, "place"> & { readonly application_id: string }>(
   "note_delivery",
   `INSERT INTO webhook_deliveries
@@ -35,13 +35,13 @@ const NOTE = createStatement<Omit<DeliveryRow, "place"> & { readonly application
      attempted_at = excluded.attempted_at`,
 );
 
-/** An application that was deleted while its event was on the way has no deliveries any more. */
+/** Whether the application still exists: if it was deleted during the delivery, nothing is recorded. */
 const IS_THERE = createStatement<{ id: string }, unknown>("is_told", "SELECT 1 FROM applications WHERE id = :id");
 
-/** Of all applications: some twenty megabytes. */
+/** Most deliveries kept for all applications together: some twenty megabytes. */
 const MAX_DELIVERIES = 100_000;
 
-/** More than one is written each time, so that fewer are soon left where more were. */
+/** Deletes up to five per recorded attempt, so that a surplus soon shrinks. */
 const TRIM = createStatement<object>(
   "trim_deliveries",
   `DELETE FROM webhook_deliveries WHERE place IN (
@@ -85,7 +85,7 @@ const DELETE_BEFORE = createStatement<{ time: number; limit: number }>(
      SELECT place FROM webhook_deliveries WHERE attempted_at < :time ORDER BY attempted_at LIMIT :limit)`,
 );
 
-/** What became of events. */
+/** The records of deliveries. */
 export function createDeliveries(database: Database): Pick<WebhookStore, "listDeliveries" | "deleteBefore"> {
   return {
     listDeliveries: async (filter) => (await database.read(() => list(filter))).map(deliveryFromRow),
@@ -114,7 +114,7 @@ function deliveryFromRow({ outcome, status, created_at, attempted_at, user_id, p
   } satisfies WebhookDelivery;
 }
 
-/** Writes down how an attempt ended, in the transaction of what follows from it. */
+/** Records how an attempt ended, in the transaction that removes or delays the event. */
 export function* noteDelivery(event: DueEvent, { kind, statusCode, at }: DeliveryOutcome): Operation<void> {
   if ((yield* first(IS_THERE, { id: event.endpoint.applicationId })) === undefined) return;
   const { data } = JSON.parse(event.payload) as { data: { user_id?: string; provider_name?: string } };

@@ -13,7 +13,7 @@ import { writeAudit } from "./audit-records.js";
 import { all, createStatement, type Database, first, type Operation, run } from "./database.js";
 import { createDeliveries, noteDelivery } from "./webhook-deliveries.js";
 
-/** A row of webhook_endpoints, as far as others need it. */
+/** A row of webhook_endpoints, without `free_at`. */
 interface EndpointRow {
   readonly id: string;
   readonly uri: string;
@@ -45,8 +45,8 @@ const BACKLOG = createStatement<{ id: string }, { waiting: number; oldest: numbe
 );
 
 /**
- * Webhook endpoints and undelivered events. Times are by the clocks of the processes: where those differ, an event may
- * come later or once more, which its receiver must expect in any case.
+ * Webhook endpoints and undelivered events. Times are by the clocks of the processes: if those differ, an event may be
+ * delivered late or twice, which its receiver must expect in any case.
  */
 export function createWebhookStore(database: Database): WebhookStore {
   return {
@@ -56,7 +56,7 @@ export function createWebhookStore(database: Database): WebhookStore {
     },
     putEndpoint: (endpoint, audit) => database.write(() => put(endpoint, audit)),
     deleteEndpoint: (id, audit) => database.write(() => deleteEndpoint(id, audit)),
-    // Asked every second by every process: a transaction is begun only where there is something to write.
+    // Every process calls this every second, so a transaction is begun only when an event is due.
     async claimDue(limit, until, now) {
       const due = await database.read(() => findDue(limit, now));
       return due.length > 0 ? database.write(() => claim(due, until, now)) : [];
@@ -87,15 +87,14 @@ function* deleteEndpoint(id: string, audit: AuditEntry | undefined): Operation<b
   return isDeleted;
 }
 
-/** The endpoint that a row tells of. */
 function endpointFromRow({ id, uri, secret, updated_at }: EndpointRow): WebhookEndpoint {
   return { applicationId: id, uri, secret, updatedAt: updated_at };
 }
 
-/** Events among which the oldest is looked for: those that were due first. More would make each claim dearer. */
+/** The oldest event is searched among this many that were due first: more would make each claim more expensive. */
 const LOOK_AT = 100;
 
-/** Mostly nothing is due: then it is one look into an index. */
+/** Usually nothing is due: then this single index look-up is all. */
 const HAS_DUE = createStatement<{ now: number }, unknown>(
   "has_due_events",
   "SELECT 1 FROM webhook_events WHERE next_try_at <= :now LIMIT 1",
@@ -107,8 +106,8 @@ interface DueRow {
 }
 
 /**
- * From one application that has events waiting to the next by the index of events, so that neither the number of
- * endpoints nor that of events counts.
+ * Lists the applications with waiting events by skipping from one to the next in the index of events, so that the cost
+ * depends on neither the number of endpoints nor that of events.
  */
 export const WITH_TOLD = `WITH RECURSIVE told(id) AS (
      SELECT min(application_id) FROM webhook_events
@@ -116,7 +115,7 @@ export const WITH_TOLD = `WITH RECURSIVE told(id) AS (
      SELECT (SELECT min(application_id) FROM webhook_events WHERE application_id > told.id) FROM told
      WHERE told.id IS NOT NULL)`;
 
-/** Places are in order of writing. */
+/** Finds each free endpoint with its oldest due event. Places are in order of writing. */
 const SELECT_DUE = createStatement<{ now: number; limit: number }, DueRow>(
   "select_due_events",
   `${WITH_TOLD}
@@ -132,7 +131,7 @@ const SELECT_DUE = createStatement<{ now: number; limit: number }, DueRow>(
    ) AS due WHERE event_id IS NOT NULL ORDER BY free_at LIMIT :limit`,
 );
 
-/** Whoever comes second finds the endpoint no longer free. */
+/** Claims an endpoint. A second process finds it no longer free. */
 const TAKE_ENDPOINT = createStatement<{ id: string; until: number; now: number }, EndpointRow>(
   "take_endpoint",
   `UPDATE webhook_endpoints SET free_at = :until WHERE id = :id AND free_at <= :now
@@ -152,7 +151,7 @@ const TAKE_EVENT = createStatement<{ id: string; now: number }, EventRow>(
    RETURNING id, payload, attempts, created_at`,
 );
 
-/** Whoever was too slow has lost the claim: it must not end that of another. */
+/** Releases a claim. A process that was too slow has lost its claim, and must not end that of another. */
 const LEAVE_ENDPOINT = createStatement<{ id: string; until: number; free_at: number }>(
   "leave_endpoint",
   "UPDATE webhook_endpoints SET free_at = :free_at WHERE id = :id AND free_at = :until",
@@ -177,14 +176,14 @@ function* claim(due: readonly DueRow[], until: number, now: number): Operation<D
     const endpoint = yield* first(TAKE_ENDPOINT, { id, until, now });
     if (endpoint === undefined) continue;
     const event = yield* first(TAKE_EVENT, { id: event_id, now });
-    // Another process had claimed, delivered and left it since it was found.
+    // Another process has claimed, delivered and released it since it was found.
     if (event === undefined) yield* run(LEAVE_ENDPOINT, { id, until, free_at: now });
     else claimed.push(dueEventFrom(event, endpointFromRow(endpoint), until));
   }
   return claimed;
 }
 
-/** The event was delivered, or is given up; or it is due again later. */
+/** Removes an event that was delivered or given up, or delays it until `nextTryAt`; then releases the endpoint. */
 function* settle(event: DueEvent, freeAt: number, outcome: DeliveryOutcome, nextTryAt?: number): Operation<void> {
   const { id, endpoint, claimedUntil: until } = event;
   yield* noteDelivery(event, outcome);
@@ -209,8 +208,8 @@ const ENQUEUE = createStatement<{ id: string; application_id: string; payload: s
 );
 
 /**
- * Writes an event down, in the transaction of the change that it tells of, and returns its id; an application without an
- * endpoint gets none.
+ * Writes an event in the transaction of the change that it reports, and returns its id; returns undefined, and writes
+ * nothing, for an application without an endpoint.
  */
 export function* enqueueEvent(
   type: WebhookEventType,
