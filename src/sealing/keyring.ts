@@ -9,22 +9,22 @@ import { codeOf, createSecretFile, replaceWhole } from "../lib/secret-file.js";
 export interface Keyring {
   /** The key that new values are sealed under. */
   readonly current: SealKey;
-  /** The current one, and the one before it where there is one. */
+  /** The current key, and the previous one if there is one. */
   readonly newest: readonly [SealKey, ...SealKey[]];
-  /** The key of this id. May throw KeyFileError when the file was changed and cannot be read any more. */
+  /** The key with this id. May throw KeyFileError when the file has changed and can no longer be read. */
   find(id: string): SealKey | undefined;
 }
 
 /** How to load a key file. */
 export interface KeyringOptions {
-  /** Reject when there is no file instead of creating it with a new key: production, where a lost file must be noticed. */
+  /** Reject when there is no file, instead of creating one with a new key: for production, to notice a lost file. */
   readonly mustExist: boolean;
 }
 
 /**
- * Loads a key file, and follows it: an id that is not in the ring makes it look at the file again, so that a running
- * relay opens what `relay key rotate` sealed under a new key. The file is read again only when it was changed since
- * (a value that names a bogus key costs one stat), so no wait is needed between two reads and no call fails meanwhile.
+ * Loads a key file, and follows its changes: for an unknown key id it checks the file again, so that a running relay
+ * can open what `relay key rotate` sealed under a new key. The file is read again only if it has changed (a value with
+ * a bogus key id costs one `stat()`), so reads need no rate limit, and no call fails because of one.
  *
  * Rejects with KeyFileError when the file is missing (see `mustExist`), malformed or unreadable.
  */
@@ -47,7 +47,7 @@ export async function loadKeyring(path: string, { mustExist }: KeyringOptions): 
       if (identity === seen) return undefined;
       seen = identity;
       const [newest, fresh] = readKeys(path);
-      // Keys in use stay as they are: a line that was taken out or altered counts from the next start on.
+      // Loaded keys stay: a line that was removed or altered takes effect at the next start.
       keys = new Map([...fresh, ...keys]);
       current = keys.get(newest.id) ?? newest;
       return keys.get(id);
@@ -68,7 +68,7 @@ function readText(path: string): string {
   }
 }
 
-/** Changes whenever the file does: a replaced file has another inode, an edited one another time or size. */
+/** Changes whenever the file does: a replaced file has a new inode, an edited one a new time or size. */
 function identityOf(path: string): string {
   try {
     const { ino, mtimeNs, size } = statSync(path, { bigint: true });
@@ -115,7 +115,7 @@ const ID = /^[A-Za-z0-9._-]{1,64}$/;
 const BASE64 = /^[A-Za-z0-9+/]{43}=$/;
 
 /**
- * Reads a key file's text: `keyId:base64` of 32 bytes, one a line, the current key first. Blank lines and lines that
+ * Parses a key file's text: `keyId:base64` of 32 bytes, one per line, the current key first. Empty lines and lines that
  * start with `#` are skipped. `path` is only for messages.
  */
 export function parseKeyFile(text: string, path: string): readonly [SealKey, ...SealKey[]] {
@@ -146,24 +146,24 @@ function parseLine(line: string): SealKey | string {
   if (!ID.test(id)) return "the key id must be 1 to 64 letters, digits, '.', '_' or '-'";
   const encoded = line.slice(colon + 1);
   const bytes = Buffer.from(encoded, "base64");
-  // The second check refuses stray bits in the last character: one key, one spelling.
+  // The second check refuses stray bits in the last character, so that a key has only one spelling.
   if (!BASE64.test(encoded) || bytes.toString("base64") !== encoded) return "the key must be 32 bytes in base64";
   return { id, key: createSecretKey(bytes) };
 }
 
-/** How long another process may take to add its key, in milliseconds: it writes two small files. */
+/** How long to wait while another process adds a key, in milliseconds: it writes two small files. */
 const LOCK_TIMEOUT_MS = 5_000;
 const LOCK_RETRY_MS = 20;
 
-/** Creates a key file with one new key, mode 0600. Leaves a file alone that another process created meanwhile. */
+/** Creates a key file with one new key, mode 0600. Does not touch a file that another process created meanwhile. */
 export async function createKeyFile(path: string): Promise<void> {
   await createSecretFile(path, createKeyLine().line);
 }
 
 /**
- * Puts a new key in front of a key file, so that it becomes the current one, and resolves to its id. The file is
- * replaced as a whole and keeps its owner and mode. A process that was killed here has left the old file or the new one,
- * and nothing that stops the next.
+ * Adds a new key at the top of a key file, so that it becomes the current one, and resolves to its id. The file is
+ * replaced as a whole, and keeps its owner and mode. A process that is killed here leaves either the old file or the
+ * new one, and nothing that blocks the next process.
  *
  * Rejects with KeyFileError when the file is malformed or cannot be replaced.
  */
@@ -183,9 +183,9 @@ export async function addKey(path: string): Promise<string> {
 }
 
 /**
- * Runs `work` while no other process does so for this file: two at once would lose one of the keys, and with it whatever
- * was sealed under it. It holds SQLite's lock on an empty file beside it, which the system releases when a process is
- * killed. That file stays: a lock on a deleted one would keep nobody out.
+ * Runs `work` while no other process does so for this file: two at once would lose one of the keys, and all values
+ * sealed under it. Uses SQLite's lock on an empty file beside the key file, which the system releases when a process is
+ * killed. The lock file is never deleted: a lock on a deleted file would exclude nobody.
  */
 async function alone(target: string, work: () => Promise<void>): Promise<void> {
   const { default: Database } = await import("better-sqlite3");
@@ -200,7 +200,7 @@ async function alone(target: string, work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The event loop is not held meanwhile. */
+/** Takes the lock without blocking the event loop. */
 async function take(lock: Database): Promise<void> {
   for (const until = performance.now() + LOCK_TIMEOUT_MS; ; await delay(LOCK_RETRY_MS)) {
     try {
@@ -212,7 +212,7 @@ async function take(lock: Database): Promise<void> {
   }
 }
 
-/** What root makes must not keep the owner of the key file out. */
+/** Creates the lock file with the key file's owner, so that a file created by root does not lock the owner out. */
 async function makeLike(target: string, name: string): Promise<void> {
   const file = await open(name, "a", 0o600);
   try {

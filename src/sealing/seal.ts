@@ -4,23 +4,23 @@ import { bufferOf } from "../lib/chunks.js";
 import { RelayError } from "../model/errors.js";
 import type { Keyring, SealKey } from "./keyring.js";
 
-/** Seals values for the store and opens them again, and names what must be found without being stored. */
+/** Seals values for the store and opens them again; also computes digests to find values by without storing them. */
 export interface Sealer extends Digests {
   /** The id of the key that `seal()` uses now. */
   readonly currentKeyId: string;
   seal(plaintext: string | Uint8Array, binding: SealBinding): Uint8Array;
-  /** Throws SealError when the value is not what was sealed for this binding, or when its key is missing. */
+  /** Throws SealError when the value was not sealed for this binding, is damaged, or its key is missing. */
   open(sealed: Uint8Array, binding: SealBinding): Buffer;
-  /** The value under the current key; the same object where it is so already. Throws as `open()` does. */
+  /** Reseals a value under the current key; returns the same object if it is already. Throws as `open()` does. */
   reseal(sealed: Uint8Array, binding: SealBinding): Uint8Array;
-  /** The id of the key a value is sealed under. Throws SealError "corrupt" when it is no sealed value. */
+  /** The id of the key that a value is sealed under. Throws SealError "corrupt" when it is not a sealed value. */
   keyIdOf(sealed: Uint8Array): string;
 }
 
 const CIPHER = "aes-256-gcm";
 
 /**
- * AES-256-GCM under the current key of the ring; values under its other keys still open.
+ * Creates a sealer: AES-256-GCM under the current key of the ring; values under its other keys still open.
  *
  * The IV is random, so one key is good for 2^32 values (NIST SP 800-38D section 8.3): rotate long before.
  */
@@ -39,7 +39,7 @@ export function createSealer(keyring: Keyring): Sealer {
       try {
         decipher.final();
       } catch {
-        // What update() gave is not verified; OpenSSL's error says no more than that.
+        // The output of update() is unverified, so it is wiped. OpenSSL's error says nothing more.
         plaintext.fill(0);
         throw new SealError("corrupt");
       }
@@ -71,7 +71,7 @@ function keyOf(keyring: Keyring, keyId: string): SealKey["key"] {
   return key.key;
 }
 
-/** What a sealed value belongs to. It opens only for the same binding: the same table, column, application, user and provider. */
+/** What a sealed value belongs to. It opens only with the same table, column, application, user and provider. */
 export interface SealBinding {
   /** Table and column the value is stored in. */
   readonly table: string;
@@ -109,16 +109,14 @@ interface SealedParts {
 
 /** 96 random bits (NIST SP 800-38D section 8.2.2). */
 const IV_BYTES = 12;
-/** Node 20 accepts tags of 4 bytes unless it is told otherwise (threats D04). */
+/** Always passed as `authTagLength`, since Node 20 accepts tags of 4 bytes by default (threats D04). */
 const TAG_BYTES = 16;
 
 const FORMAT_VERSION = 1;
 /** Version byte and length of the key id. */
 const FIXED_BYTES = 2;
 
-/**
- * Puts a sealed value together: version byte, length of the key id, key id (ASCII), IV, ciphertext, tag.
- */
+/** Encodes a sealed value: version byte, length of the key id, key id (ASCII), IV, ciphertext, tag. */
 export function formatSealed({ keyId, iv, ciphertext, tag }: SealedParts): Uint8Array {
   return Buffer.concat([
     Buffer.from([FORMAT_VERSION, keyId.length]),
@@ -129,7 +127,7 @@ export function formatSealed({ keyId, iv, ciphertext, tag }: SealedParts): Uint8
   ]);
 }
 
-/** Takes a sealed value apart. Throws SealError "corrupt" when it is too short or of an unknown version. */
+/** Decodes a sealed value. Throws SealError "corrupt" when it is too short or of an unknown version. */
 export function parseSealed(sealed: Uint8Array): SealedParts {
   const bytes = bufferOf(sealed);
   const ivAt = FIXED_BYTES + (bytes[1] ?? 0);
@@ -145,8 +143,8 @@ export function parseSealed(sealed: Uint8Array): SealedParts {
 }
 
 /**
- * The associated data: format version, table, column, application, user, provider and key id, each behind its length
- * as four bytes, so that no two bindings give the same bytes (threats D03).
+ * The associated data: format version, table, column, application, user, provider and key id, each prefixed with its
+ * length as four bytes, so that no two bindings give the same bytes (threats D03).
  */
 export function associatedData(binding: SealBinding, keyId: string): Buffer {
   const { table, column, applicationId, userId, providerName } = binding;
@@ -166,7 +164,7 @@ export function associatedData(binding: SealBinding, keyId: string): Buffer {
 /**
  * Opens a sealed value of the store.
  *
- * @param message what the caller is told when it does not open, as RelayError STORE_UNAVAILABLE.
+ * @param message of the RelayError STORE_UNAVAILABLE that is thrown when it does not open.
  */
 export function openSealed(sealer: Sealer, sealed: Uint8Array, binding: SealBinding, message: string): Buffer {
   try {
@@ -180,10 +178,10 @@ export function openSealed(sealer: Sealer, sealed: Uint8Array, binding: SealBind
 const REDACTED = "[redacted]";
 
 /**
- * A token or key in the clear. It prints, logs and serialises as `[redacted]`; only `reveal()` gives the text.
+ * A token or key in the clear. It prints, logs and serialises as `[redacted]`; only `reveal()` returns the text.
  *
- * A class although it has no `close()`: a private field is the one place that neither `util.inspect` with
- * `showHidden`, `JSON.stringify` nor a structured clone can read.
+ * It is a class because a private field is the only place that `util.inspect` with `showHidden`, `JSON.stringify` and
+ * structured clone cannot read.
  */
 export class Secret {
   readonly #value: string;
@@ -192,7 +190,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The text itself; for the place that sends it, nothing else. */
+  /** The text itself; only for the code that sends it. */
   reveal(): string {
     return this.#value;
   }
@@ -210,19 +208,22 @@ export class Secret {
   }
 }
 
-/** Names texts by digests that only the holder of the key file can make: what is stored is found by them, and tells nothing. */
+/**
+ * Computes keyed digests of texts, which only the holder of the key file can make. Records can be found by them, but
+ * they reveal nothing of the text.
+ */
 export interface Digests {
-  /** Of a text, under the current key; other purposes give others. 16 characters of base64url. */
+  /** The digest of a text under the current key; different for each purpose. 16 characters of base64url. */
   digest(purpose: string, text: string): string;
-  /** As it may have been stored: under the current key, and under the one before it. */
+  /** The digests that may have been stored: under the current key, and under the previous one. */
   digests(purpose: string, text: string): readonly string[];
 }
 
-/** 96 bits: no two texts of a relay have the same. In characters of base64url. */
+/** In characters of base64url: 96 bits, so that collisions between a relay's texts do not occur in practice. */
 const DIGEST_LENGTH = 16;
 const KEY_BYTES = 32;
 
-/** HMAC-SHA256 under keys that are derived (RFC 5869) from those of the file, which themselves seal and nothing else. */
+/** HMAC-SHA256 under keys derived (RFC 5869) from those of the file, which themselves are only used to seal. */
 function createDigests(keyring: Pick<Keyring, "newest">): Digests {
   const derived = new WeakMap<KeyObject, Map<string, Buffer>>();
   function keyFrom(key: KeyObject, purpose: string): Buffer {
