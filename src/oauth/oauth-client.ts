@@ -38,8 +38,8 @@ export interface OAuthClientStore {
     audit?: AuditEntry,
   ): Promise<StoredOAuthClient>;
   /**
-   * Records since when the provider refuses the client, unless the client was changed since; an earlier time stays.
-   * With undefined, records that the provider accepts the client again.
+   * Records since when the provider refuses the client; an earlier time stays. With undefined, records that the provider
+   * accepts the client again. Does nothing if the client was changed after `updatedAt`: the verdict is on the old one.
    */
   noteRefused(
     client: Pick<StoredOAuthClient, "applicationId" | "providerName" | "updatedAt">,

@@ -64,10 +64,10 @@ const REFUSE = createStatement<ClientKey & { updated_at: number; refused_since: 
      AND provider_name = :provider_name AND updated_at = :updated_at AND refused_since IS NULL`,
 );
 
-const ACCEPT = createStatement<ClientKey>(
+const ACCEPT = createStatement<ClientKey & { updated_at: number }>(
   "accept_oauth_client",
-  `UPDATE oauth_clients SET refused_since = NULL
-   WHERE application_id = :application_id AND provider_name = :provider_name AND refused_since IS NOT NULL`,
+  `UPDATE oauth_clients SET refused_since = NULL WHERE application_id = :application_id
+     AND provider_name = :provider_name AND updated_at = :updated_at AND refused_since IS NOT NULL`,
 );
 
 const DELETE = createStatement<ClientKey>(
@@ -89,11 +89,9 @@ export function createOAuthClientStore(database: Database): OAuthClientStore {
     change: (applicationId, providerName, decide, audit) =>
       changeTwice(database, () => change(keyFrom(applicationId, providerName), decide, audit)),
     noteRefused: async ({ applicationId, providerName, updatedAt }, refusedSince) => {
-      const key = keyFrom(applicationId, providerName);
+      const key = { ...keyFrom(applicationId, providerName), updated_at: updatedAt };
       await database.write(() =>
-        refusedSince === undefined
-          ? run(ACCEPT, key)
-          : run(REFUSE, { ...key, updated_at: updatedAt, refused_since: refusedSince }),
+        refusedSince === undefined ? run(ACCEPT, key) : run(REFUSE, { ...key, refused_since: refusedSince }),
       );
     },
     list: async (applicationId) =>

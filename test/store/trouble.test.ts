@@ -244,7 +244,14 @@ describe.each(STORES)("$name", ({ createBed }) => {
     await store.oauthClients.noteRefused(client, undefined);
     expect(await since()).toBeUndefined();
     await store.oauthClients.noteRefused(client, 7);
-    await store.oauthClients.put({ ...client, updatedAt: 2 });
+    const changed = { ...client, updatedAt: 2 };
+    await store.oauthClients.put(changed);
+    expect(await since()).toBeUndefined();
+    await store.oauthClients.noteRefused(changed, 8);
+    // A late verdict on the client as it was before the change.
+    await store.oauthClients.noteRefused(client, undefined);
+    expect(await since()).toBe(8);
+    await store.oauthClients.noteRefused(changed, undefined);
     expect(await since()).toBeUndefined();
   });
 });
