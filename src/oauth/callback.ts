@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { AuthorizationResponseError, validateAuthResponse } from "oauth4webapi";
 import { requireApplication } from "../applications/caller.js";
 import { onlyValue, parseUrl } from "../lib/parse-url.js";
-import { RelayError } from "../model/errors.js";
+import { formatError, RelayError } from "../model/errors.js";
 import { missingFrom } from "../providers/connection-value.js";
 import { fillEndpoint } from "../providers/endpoint.js";
 import type { Provider } from "../providers/provider.js";
@@ -48,8 +48,9 @@ const ERRORS: Readonly<Record<Exclude<TokenVerdict["kind"], "granted">, string>>
  * Ends the authorization code flow: judges the authorization response (RFC 6749 section 4.1.2), redeems the code once
  * and stores the connection. A redemption that has begun is finished even when the browser disconnects.
  *
- * Rejects with RelayError CALL_FORMAT_ERROR when the response belongs to no attempt of this browser or the provider has
- * been removed since, INVALID_PUBLIC_KEY when the application has been removed or disabled, STORE_UNAVAILABLE.
+ * Rejects with RelayError CALL_FORMAT_ERROR when the response belongs to no attempt of this browser or another
+ * application has the public key now, INVALID_PUBLIC_KEY when the application has been removed or disabled,
+ * INVALID_PROVIDER when the provider has been removed, STORE_UNAVAILABLE.
  */
 export async function finishAuthorization(
   options: AuthorizationOptions,
@@ -61,8 +62,10 @@ export async function finishAuthorization(
   if (ticket === undefined) throw unknownAttempt();
   const { publicKey, providerName, redirectUri, openerOrigin, session } = ticket.payload;
   const application = await requireApplication(options, { publicKey });
+  if (application.id !== ticket.applicationId)
+    throw formatError("The application of this connection attempt no longer exists.");
   const provider = options.catalog.find(providerName);
-  if (application.id !== ticket.applicationId || provider === undefined) throw unknownAttempt();
+  if (provider === undefined) throw removedProvider(providerName);
   const outcome = await options.pending.track(connect(options, ticket, provider, parameters));
   const told = outcome.outcome === "success" ? outcome.outcome : outcome.error;
   options.onEvent({ what: "connect", applicationId: application.id, provider: provider.name, outcome: told });
@@ -257,9 +260,16 @@ function issuerFrom(
 }
 
 function unknownAttempt(): RelayError {
+  return formatError(
+    "This connection attempt was not started in this browser, has already finished, or took too long. Start again.",
+  );
+}
+
+/** Also when another relay of the same store started the attempt, and this one has other definitions. */
+function removedProvider(name: string): RelayError {
   return new RelayError(
-    "CALL_FORMAT_ERROR",
-    "This attempt to connect was not begun in this browser, was finished before, or took too long. Start again.",
+    "INVALID_PROVIDER",
+    `This relay no longer has a definition for ${name}. The operator must restore it in RELAY_PROVIDERS.`,
   );
 }
 
@@ -306,7 +316,7 @@ export function requireOpenerOrigin(openerOrigin: string | undefined, allowed: r
   if (openerOrigin === undefined || allowed.includes(openerOrigin)) return;
   throw new RelayError(
     "CALLER_NOT_ALLOWED",
-    "The page that opened this window is of an origin that is not on the application's list. Have it added with 'relay app update --allow-origin'.",
+    "The origin of the page that opened this window is not on the application's list. Have it added with 'relay app update --allow-origin'.",
   );
 }
 

@@ -60,7 +60,7 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   ),
   guard(
     "state: application of the same key",
-    ["application.id !== ticket.applicationId || ", ""],
+    ["if (application.id !== ticket.applicationId) throw", "if (false) throw"],
     "pages/application-twin",
   ),
   guard(

@@ -23,7 +23,9 @@ it("an attempt does not end at another application that has been given the same 
   db.prepare("UPDATE applications SET public_key = 'old' WHERE id = ?").run(own.id);
   db.prepare("UPDATE applications SET public_key = ? WHERE id = ?").run(own.publicKey, twin.id);
   db.close();
-  expect((await browser.visit(callback)).status).toBe(400);
+  const seen = await browser.visit(callback);
+  expect(seen.status).toBe(400);
+  expect(seen.body).toContain("The application of this connection attempt no longer exists");
   expect(await storedOf(harness, own, "ada")).toBeUndefined();
   await harness.close();
 });

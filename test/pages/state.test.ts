@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { startTokenEndpoint, type TestTokenEndpoint } from "../support/token-endpoint.js";
@@ -53,7 +55,7 @@ describe("state", () => {
     const before = redeemed();
     const again = await browser.visit(callback);
     expect([again.status, again.location]).toEqual([400, ""]);
-    expect(again.body).toContain("was finished before");
+    expect(again.body).toContain("has already finished");
     expect(redeemed()).toBe(before);
   });
 
@@ -288,6 +290,21 @@ describe("what changed while the user was at the provider", () => {
     const callback = await consent(browser, startAt(harness, own, "ada", { provider: "watched", redirect_uri: BACK }));
     await harness.store.oauthClients.delete(own.id, "watched");
     expect((await browser.visit(callback)).location).toContain("error=invalid_client");
+  });
+
+  it("a provider that was taken out of the catalogue is named as the reason", async () => {
+    const browser = openBrowser();
+    const callback = await consent(browser, start("removed", { provider: "other" }));
+    const file = join(harness.folder, `provider-${1 + PROVIDERS.indexOf("other")}.json`);
+    const definition = readFileSync(file, "utf8");
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(definition), name: "renamed" }));
+    const restarted = await harness.startPeer();
+    writeFileSync(file, definition);
+    const before = redeemed();
+    const seen = await browser.visit(callback.replace(harness.url, restarted));
+    expect([seen.status, seen.location]).toEqual([404, ""]);
+    expect(seen.body).toContain("This relay no longer has a definition for other.");
+    expect(redeemed()).toBe(before);
   });
 
   it("a new private key ends every attempt", async () => {
