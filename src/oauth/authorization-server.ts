@@ -224,7 +224,7 @@ export function createSigningClientFor(options: Pick<AuthorizationServerOptions,
     if (found !== undefined) return found.stored;
     throw new RelayError(
       "PROVIDER_MISCONFIGURED",
-      "No OAuth client is stored to sign this call with. The operator must add it with 'relay client put'.",
+      "The relay cannot sign this call: no OAuth client is stored for it. The operator must add one with 'relay client put'.",
     );
   };
 }
@@ -237,7 +237,7 @@ function isFit({ kind }: Provider, { tokenType }: ServedConnection): boolean {
 function nowhereToRefresh(): RelayError {
   return new RelayError(
     "REFRESH_UNAVAILABLE",
-    "This user's access token has ended, and no OAuth client is stored to refresh it there. The operator must add it with 'relay client put'.",
+    "The relay cannot refresh this user's access token: no OAuth client is stored for it. The operator must add one with 'relay client put'.",
   );
 }
 

@@ -73,7 +73,7 @@ export async function connectSessionFromLink(
   browser: string,
 ): Promise<ConnectSession> {
   const ticket = await options.tickets.take("LINK", secret, "");
-  if (ticket === undefined) throw goneError("This link was used before or has ended. Ask for a new one.");
+  if (ticket === undefined) throw goneError("This link has already been used or has expired. Ask for a new one.");
   const payload = { ...ticket.payload, openerOrigin };
   return { ...payload, ...(await ownerOf(options, { ...ticket, payload })), browser, session: undefined };
 }
@@ -87,7 +87,8 @@ export async function connectSessionFromSecret(
   browser: string,
 ): Promise<ConnectSession> {
   const ticket = await options.tickets.find("SESSION", session, browser);
-  if (ticket === undefined) throw goneError("This page was open too long, or in another browser. Open it again.");
+  if (ticket === undefined)
+    throw goneError("This page has been open too long, or was opened in another browser. Open it again.");
   return { ...ticket.payload, ...(await ownerOf(options, ticket)), browser, session };
 }
 
@@ -115,7 +116,7 @@ export async function withSession(
  */
 async function ownerOf(options: Options, { applicationId, userId, payload }: OpenTicket<"LINK" | "SESSION">) {
   const application = await requireApplication(options, payload);
-  if (application.id !== applicationId) throw goneError("This link or page is of an application that is gone.");
+  if (application.id !== applicationId) throw goneError("The application of this link or page no longer exists.");
   requireRedirectUri(payload.redirectUri, application.allowedRedirectUris);
   requireOpenerOrigin(payload.openerOrigin, application.allowedOrigins);
   return { application, userId };
@@ -129,13 +130,13 @@ async function ownerOf(options: Options, { applicationId, userId, payload }: Ope
  * application can make a link, and it works once.
  */
 export function requireLink({ originParameters }: Pick<ConnectSession, "originParameters">): void {
-  if (originParameters === undefined) throw linkNeeded("Keys of this provider are entered");
+  if (originParameters === undefined) throw linkNeeded("Keys for this provider can only be entered through a link.");
 }
 
-function linkNeeded(what = "This application connects users"): RelayError {
+function linkNeeded(what = "This application connects users only through links."): RelayError {
   return new RelayError(
     "CALLER_NOT_ALLOWED",
-    `${what} by links only. Make one with the application's private key (POST /oauth/connect-links) and send the browser there.`,
+    `${what} Make one with the application's private key (POST /oauth/connect-links) and send the browser there.`,
   );
 }
 
@@ -267,7 +268,7 @@ async function requireOffers(options: Parameters<typeof offersFor>[0], input: Co
   if ((await offersFor(options, input)).length > 0) return;
   throw new RelayError(
     "PROVIDER_MISCONFIGURED",
-    "The application has no OAuth client for any provider, so that the page would be empty. The operator must add one with 'relay client put'.",
+    "The application has no OAuth client for any provider, so the page would be empty. The operator must add one with 'relay client put'.",
   );
 }
 
@@ -280,16 +281,18 @@ export function requireProvider({ catalog }: Pick<AuthorizationOptions, "catalog
 
 /** A link is stored until it expires, so its size is limited. */
 function requireLimits({ providers, scope = "" }: ConnectLinkInput): void {
-  if (providers.length > MAX_PROVIDERS) throw formatError(`providers names more than ${MAX_PROVIDERS}.`);
+  if (providers.length > MAX_PROVIDERS) throw formatError(`providers lists more than ${MAX_PROVIDERS} providers.`);
   if (scope.length > MAX_SCOPE_LENGTH) throw formatError(`scope is longer than ${MAX_SCOPE_LENGTH} characters.`);
 }
 
 function authorizationParametersFrom({ authorizationParameters }: ConnectLinkInput, provider: Provider | undefined) {
   const allowed = provider?.oauth2?.connectParameters ?? [];
+  if (provider === undefined && Object.keys(authorizationParameters).length > 0)
+    throw formatError("authorization_parameters need a single provider: set provider_name.");
   for (const [name, value] of Object.entries(authorizationParameters)) {
     if (!allowed.includes(name)) {
       throw formatError(
-        "authorization_parameters holds one that the definition of the provider does not list as connectParameters.",
+        "authorization_parameters contains a parameter that the provider's definition does not list in connectParameters.",
       );
     }
     if (value.length > MAX_SCOPE_LENGTH)
@@ -300,7 +303,7 @@ function authorizationParametersFrom({ authorizationParameters }: ConnectLinkInp
 
 function originParametersFrom({ originParameters }: ConnectLinkInput, provider: Provider | undefined) {
   if (originParameters.size === 0) return {};
-  if (provider === undefined) throw formatError("origin_parameters are of one provider: name it in provider_name.");
+  if (provider === undefined) throw formatError("origin_parameters need a single provider: set provider_name.");
   const parsed = parseAnswers(originParameters, provider, "asked", true);
   if ("values" in parsed) return parsed.values;
   throw formatError(`origin_parameters.${parsed.parameter} ${parsed.problem}.`);

@@ -116,7 +116,7 @@ export function problemOfClient(
   const parameter = id ? "client_secret" : "client_id";
   return {
     parameter,
-    problem: `is missing: the application has no OAuth client for ${provider.name} to be used instead`,
+    problem: `is missing: give both client_id and client_secret, or neither if the application has an OAuth client for ${provider.name}`,
   };
 }
 
@@ -211,7 +211,7 @@ function requireKind({ kind, name }: Provider, connection: Pick<Connection, "tok
 export function connectAgain(providerName: string): RelayError {
   return new RelayError(
     "REAUTHORIZATION_REQUIRED",
-    `This connection is not what the definition of ${providerName} asks for by now. The user must connect again.`,
+    `This connection no longer matches the definition of ${providerName}. The user must connect again.`,
   );
 }
 

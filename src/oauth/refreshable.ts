@@ -69,7 +69,7 @@ export function refreshUnavailable(waitMs = 0): RelayError {
   const when = waitMs > 0 ? `in ${Math.ceil(waitMs / 1000)} seconds` : "later";
   return new RelayError(
     "REFRESH_UNAVAILABLE",
-    `This user's access token has ended and cannot be refreshed right now. Try again ${when}.`,
+    `The relay cannot refresh this user's access token right now. Try again ${when}.`,
   );
 }
 

@@ -58,7 +58,7 @@ export function unpackKey(given: GivenValues, provider: Provider): GivenValues |
     [KEY_VALUES.key]: written = "",
     ...others
   } = Object.fromEntries(read.secrets);
-  if (isFile && written === text) return keyProblem("is JSON, but no key file of this provider");
+  if (isFile && written === text) return keyProblem("is JSON, but not a key file of this provider");
   const key = storedKeyFrom(written, passphrase, assertion, provider);
   return typeof key === "string"
     ? { open: read.open, secrets: new Map(Object.entries({ ...others, [KEY_VALUES.key]: key })) }
@@ -94,12 +94,12 @@ function storedKeyFrom(
   if (algorithm === "HS256")
     return HMAC_KEY.test(written.trim())
       ? written.trim()
-      : keyProblem("must be 64 hexadecimal digits or more, as the provider shows it");
+      : keyProblem("must be 64 to 256 hexadecimal digits, as the provider shows it");
   // The key may be copied out of JSON, with `\n` still escaped.
   const [, label = "", base64 = STORED.exec(written)?.[0]] = PEM.exec(written.replace(/\\[rn]/g, "\n")) ?? [];
   if (base64 === undefined) return keyProblem("must be a private key in PEM, from -----BEGIN to -----END");
   const der = Buffer.from(base64, "base64");
-  if (der.length > MAX_KEY_BYTES) return keyProblem(`must have ${MAX_KEY_BYTES} bytes at most`);
+  if (der.length > MAX_KEY_BYTES) return keyProblem(`must be at most ${MAX_KEY_BYTES} bytes`);
   const isEncrypted = label.startsWith("ENCRYPTED");
   const locked = isEncrypted ? problemOfLock(der, passphrase, provider) : undefined;
   if (locked !== undefined) return locked;
@@ -128,7 +128,7 @@ function problemOfLock(der: Buffer, passphrase: string, { connectionValues }: Pr
     return keyProblem(`must be at most ${MAX_SECRET_LENGTH} characters`, KEY_VALUES.passphrase);
   return roundsOf(der) <= MAX_ROUNDS
     ? undefined
-    : keyProblem(`is encrypted in a way that the relay does not open: ${hint}`);
+    : keyProblem(`is encrypted in a way that the relay does not support: ${hint}`);
 }
 
 /** PBKDF2 iterations of an encrypted key; infinite when it names another algorithm. */
@@ -141,7 +141,7 @@ function roundsOf(der: Buffer): number {
   return length === "" ? Number.POSITIVE_INFINITY : Number.parseInt(digits.slice(0, 2 * Number(length)), 16);
 }
 
-const UNREADABLE = "cannot be read: it is cut short, or no private key";
+const UNREADABLE = "cannot be read: it is truncated, or is not a private key";
 
 function wantedFor(algorithm: Assertion["algorithm"]): string {
   if (!algorithm.startsWith("ES")) return `must be an RSA key for ${algorithm}`;

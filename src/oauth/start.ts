@@ -180,7 +180,7 @@ async function requireClient(
 function noClient({ name }: Provider): RelayError {
   return new RelayError(
     "PROVIDER_MISCONFIGURED",
-    `The application has no OAuth client for ${name}. The operator must add it with 'relay client put'.`,
+    `The application has no OAuth client for ${name}. The operator must add one with 'relay client put'.`,
   );
 }
 
@@ -209,7 +209,7 @@ function requireBoundValues(provider: Provider, client: StoredOAuthClient): void
   if (missing === undefined) return;
   throw new RelayError(
     "PROVIDER_MISCONFIGURED",
-    `The application's OAuth client for ${provider.name} lacks a value. The operator must store it with 'relay client put --param ${missing}'.`,
+    `The application's OAuth client for ${provider.name} lacks a value. The operator must set it with 'relay client put --param ${missing}'.`,
   );
 }
 
@@ -227,7 +227,7 @@ function scopesFor(request: ConnectRequest, client: StoredOAuthClient): readonly
 function cannotConnect({ name }: Provider): RelayError {
   return new RelayError(
     "INVALID_PROVIDER",
-    `${name} cannot be connected in a browser. The operator stores its tokens with 'relay connection put'.`,
+    `${name} cannot be connected in a browser. The operator must store its tokens with 'relay connection put'.`,
   );
 }
 

@@ -79,7 +79,7 @@ const LIFETIME_MS = { LINK: 15 * 60_000, SESSION: 30 * 60_000, STATE: 10 * 60_00
 /** Most tickets of one kind and application at once: enough for 80 people a second. Strangers can make some of them. */
 const MOST = 50_000;
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
-const DOES_NOT_OPEN = "What was kept of this connect attempt cannot be opened. Start again.";
+const DOES_NOT_OPEN = "The stored data of this connection attempt cannot be opened. Start again.";
 
 /** What tickets need. */
 export interface TicketsOptions {
@@ -102,7 +102,7 @@ export function createTickets({ store, sealer, now }: TicketsOptions): Tickets {
       const sealed = sealer.seal(JSON.stringify(payload), bindingOf(owner));
       const ticket = { ...owner, ...keyOf(kind, secret, browser ?? ""), payload: sealed, expiresAt };
       if (await store.add(ticket, MOST, now())) return { secret, expiresAt };
-      throw new RelayError("OVERLOADED", "Too many people are connecting at this moment. Try again in some minutes.");
+      throw new RelayError("OVERLOADED", "Too many users are connecting right now. Try again in a few minutes.");
     },
     find: async (kind, secret, browser) =>
       SECRET.test(secret) ? open(await store.find(keyOf(kind, secret, browser), now())) : undefined,

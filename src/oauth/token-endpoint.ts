@@ -71,7 +71,7 @@ export function createTokenEndpoint(upstream: Upstream, timeoutMs = DEFAULT_TIME
     mayBegin?: () => boolean,
   ): Promise<TokenEndpointAnswer> => {
     if (signal?.aborted === true)
-      throw new TokenRequestNotSentError(new RelayError("PROVIDER_TIMEOUT", "The relay ends."));
+      throw new TokenRequestNotSentError(new RelayError("PROVIDER_TIMEOUT", "The relay is stopping."));
     const url = new URL(target.tokenEndpoint);
     const request: UpstreamRequest = {
       origin: url.origin,

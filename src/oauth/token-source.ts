@@ -184,7 +184,7 @@ function within(flight: Promise<void>, { deadline, signal }: Wait): Promise<void
 function disconnected(): RelayError {
   return new RelayError(
     "INVALID_OAUTHID",
-    "This user has no connection at this provider any more. Connect the user first.",
+    "This user is no longer connected to this provider. Connect the user again.",
   );
 }
 
@@ -211,7 +211,7 @@ function requireRefreshToken({ refreshToken }: Connection): void {
   if (refreshToken !== undefined) return;
   throw new RelayError(
     "REAUTHORIZATION_REQUIRED",
-    "This user's access token is expired and there is no refresh token. The user must connect again.",
+    "This user's access token has expired, and there is no refresh token. The user must connect again.",
   );
 }
 

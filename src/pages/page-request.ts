@@ -182,7 +182,7 @@ export function connectSessionQueryFrom(query: PageQuery, address: string, isPag
 
 function providersFrom(text = ""): readonly string[] {
   const names = text.split(",").map((name) => name.trim());
-  if (names.length > MAX_PROVIDERS) throw formatError(`providers names more than ${MAX_PROVIDERS}.`);
+  if (names.length > MAX_PROVIDERS) throw formatError(`providers lists more than ${MAX_PROVIDERS} providers.`);
   return names.filter((name) => name !== "");
 }
 

@@ -124,11 +124,11 @@ export function parseKeyFile(text: string, path: string): readonly [SealKey, ...
     if (line === "" || line.startsWith("#")) continue;
     const key = parseLine(line);
     if (typeof key === "string") throw new KeyFileError(path, `line ${index + 1}: ${key}`);
-    if (keys.has(key.id)) throw new KeyFileError(path, `line ${index + 1}: this key id is on an earlier line too`);
+    if (keys.has(key.id)) throw new KeyFileError(path, `line ${index + 1}: this key id is already on an earlier line`);
     keys.set(key.id, key);
   }
   const [current, ...others] = keys.values();
-  if (current === undefined) throw new KeyFileError(path, "has no key; a line is keyId:base64 of 32 bytes");
+  if (current === undefined) throw new KeyFileError(path, "has no key; each line must be keyId:base64 of 32 bytes");
   return [current, ...others];
 }
 
@@ -228,6 +228,6 @@ function isBusy(error: unknown): boolean {
 }
 
 function problemOf(cause: unknown): string {
-  if (isBusy(cause)) return "a key is being added by another process; try again";
+  if (isBusy(cause)) return "another process is adding a key; try again";
   return `cannot be replaced (${codeOf(cause)})`;
 }

@@ -12,7 +12,7 @@ import { isDamage, openErrorFrom } from "./sqlite-error.js";
 /** How long to wait for a lock, in milliseconds: a commit of the service takes far less. */
 const TIMEOUT_MS = 5_000;
 
-const COPY_DAMAGED = "the copy is damaged and the database is not; check the disk that the copy is written to";
+const COPY_DAMAGED = "the copy is damaged, but the database is not; check the disk that the copy is written to";
 const DAMAGED =
   "the database itself is damaged, so no copy of it was kept; stop the relay, keep the files, and restore the last good backup";
 
@@ -37,7 +37,7 @@ export async function backupDatabase(path: string, target: string, onDraft?: (dr
     // Damage of the database may show in the middle of the copy.
     throw isDamage(error) ? damageFrom(file, error) : openErrorFrom(copy, error);
   }
-  throw new StoreOpenError(copy, "exists already; a backup replaces nothing");
+  throw new StoreOpenError(copy, "already exists; a backup never overwrites a file");
 }
 
 /** The built worker script: worker threads cannot run TypeScript, so a relay that runs from source uses the build. */
@@ -48,7 +48,7 @@ const THREAD = new URL(
 
 async function copyInto(file: string, draft: string): Promise<void> {
   if (!existsSync(THREAD))
-    throw new StoreOpenError(file, "cannot be copied by a relay that was not built; run npm run build");
+    throw new StoreOpenError(file, "cannot be copied by a relay that has not been built; run npm run build");
   const workerData: CopyTask = { file, draft, timeoutMs: TIMEOUT_MS };
   // Rejects with the error if the thread ends with one.
   const [result] = (await once(new Worker(THREAD, { workerData, execArgv: [] }), "message")) as [CopyResult];
@@ -80,7 +80,7 @@ export type CopyCounts = Readonly<Record<(typeof TABLES)[number], number>>;
 /** The database to copy to is not empty. */
 class StoreNotEmptyError extends Error {
   constructor() {
-    super("The database to copy to holds a store with contents already. Copy to an empty one. Nothing was changed.");
+    super("The target database already contains a store with data. Copy to an empty one. Nothing was changed.");
     this.name = "StoreNotEmptyError";
   }
 }

@@ -145,7 +145,7 @@ const CALLS: DatabaseKind = {
 /** How long to wait before opening a file again that could not be opened, in milliseconds. */
 const RETRY_MS = 30_000;
 
-const UNUSABLE = "The records of calls cannot be opened. The operator must check the relay's database folder.";
+const UNUSABLE = "The call records cannot be opened. The operator must check the relay's database folder.";
 
 /** A file that is opened on first use, and created on the first write. */
 class LazyFile {

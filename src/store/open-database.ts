@@ -40,8 +40,7 @@ const STORE: DatabaseKind = {
   busyTimeoutMs: 250,
 };
 
-const DANGLING =
-  "is a link to a file that does not exist; mount what it leads to, or delete the link to begin a new store";
+const DANGLING = "is a link to a file that does not exist; mount its target, or delete the link to create a new store";
 
 /**
  * Opens the database file and migrates it to this version's schema. Creates a missing file, and for a relative name its

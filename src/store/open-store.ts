@@ -55,8 +55,8 @@ export interface Inspection {
  * Longest time to read a database's pages, in milliseconds: enough for about two gigabytes that are in the page cache.
  */
 const MAX_READ_MS = 5_000;
-const CUT_SHORT = "is large: its first pages are whole, and the others were not looked at";
-const EMPTY = "is an empty file: a start makes a new store in it";
+const CUT_SHORT = "is large: its first pages are intact, and the others were not checked";
+const EMPTY = "is an empty file; the relay creates a new store in it when it starts";
 const DAMAGED = "is damaged; stop the relay, keep its files, and restore the last good backup";
 
 /** How long to wait for a lock, in milliseconds: another process may be migrating. */

@@ -27,9 +27,9 @@ const TIMEOUT = "timeout";
 
 const AWAY = "The relay's database cannot be reached. Try again.";
 const BUSY = "The relay's database is overloaded. Try again.";
-const READ_ONLY = "The relay's database cannot be written now. Try again.";
-const FULL = "The relay's database is out of resources. The operator must make room.";
-const DENIED = "The relay's database refuses the relay. The operator must check its user, password and rights.";
+const READ_ONLY = "The relay's database is read-only right now. Try again.";
+const FULL = "The relay's database is out of resources, such as disk space. The operator must free some.";
+const DENIED = "The relay's database refuses the relay. The operator must check its user, password and privileges.";
 const DAMAGED = "The relay's database is damaged. The operator must restore it.";
 
 /** The message for callers by SQLSTATE, or by its class; the longest match counts. */
@@ -89,7 +89,7 @@ export function isConflict({ code }: PostgresError): boolean {
 export function storeErrorFrom(error: unknown): unknown {
   if (!(error instanceof PostgresError)) return error;
   if (error.code === "23503") {
-    return new RelayError("INVALID_PUBLIC_KEY", "This application does not exist any more.", { cause: error });
+    return new RelayError("INVALID_PUBLIC_KEY", "This application no longer exists.", { cause: error });
   }
   const message = messageOf(error.code);
   if (message === undefined) return error;
@@ -106,11 +106,11 @@ export function openErrorFrom(database: string, error: unknown): unknown {
 
 function openProblemOf(code: string): string {
   if (code.startsWith("28")) return `refuses the user or the password (${code}); check RELAY_DATABASE`;
-  if (code === "3D000") return "does not exist at this server; create it, or check RELAY_DATABASE";
-  if (code === "42501") return `lacks rights for the user (${code}); it must own its tables`;
+  if (code === "3D000") return "does not exist on this server; create it, or check RELAY_DATABASE";
+  if (code === "42501") return `gives the user too few privileges (${code}); the user must own the relay's tables`;
   if (code === "42P07")
-    return "has tables of another program under names of the relay's; give the relay a database of its own";
-  if (code === "25006") return "cannot be written: a standby, or a read-only server; give the address of the primary";
+    return "has another program's tables with the same names as the relay's; give the relay its own database";
+  if (code === "25006") return "is read-only: it is a standby or a read-only server; use the address of the primary";
   return `cannot be used (${code}); check RELAY_DATABASE, the server, and sslmode: without it, TLS is required except on this machine`;
 }
 

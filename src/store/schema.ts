@@ -334,7 +334,7 @@ export function requireKnownVersion(version: number, database: string, { length:
   if (version >= 0 && version <= known) return;
   throw new StoreOpenError(
     database,
-    `has schema version ${version}, this relay knows ${known}; run the newer relay, or restore an older backup`,
+    `has schema version ${version}, but this relay knows only versions up to ${known}; run the newer relay, or restore an older backup`,
   );
 }
 
@@ -342,7 +342,7 @@ export function requireKnownVersion(version: number, database: string, { length:
 export function otherSchema(database: string, version: number, cause?: Error): StoreOpenError {
   return new StoreOpenError(
     database,
-    `has a schema that is not version ${version} of this relay: another build made it, or it was changed by hand; run the relay that made it, or restore a backup of this version`,
+    `has a schema that is not version ${version} of this relay: another build created it, or it was changed by hand; run the relay that created it, or restore a backup of this version`,
     { cause },
   );
 }

@@ -58,7 +58,7 @@ export function openSpool(options: SpoolOptions): Spool {
     return spoolOver(folder, own, options);
   } catch (error) {
     const { code = "unknown error" } = error as { code?: string };
-    throw new StoreOpenError(folder, `cannot be written (${code}); check RELAY_SPOOL, its disk and its owner`, {
+    throw new StoreOpenError(folder, `cannot be written to (${code}); check RELAY_SPOOL, its disk and its owner`, {
       cause: error,
     });
   }

@@ -9,8 +9,8 @@ const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
   ["SQLITE_LOCKED", "The relay's store is locked by another process. Try again."],
   ["SQLITE_PROTOCOL", "The relay's store is locked by another process. Try again."],
   ["SQLITE_FULL", "The relay's store is full. The operator must make room on its disk."],
-  ["SQLITE_READONLY", "The relay's store cannot be written. The operator must check its files."],
-  ["SQLITE_IOERR", "The relay's store cannot be read or written. The operator must check its disk."],
+  ["SQLITE_READONLY", "The relay's store cannot be written to. The operator must check its files."],
+  ["SQLITE_IOERR", "The relay's store cannot be read or written to. The operator must check its disk."],
   ["SQLITE_CANTOPEN", "The relay's store cannot be opened. The operator must check its files."],
   ["SQLITE_PERM", "The relay's store cannot be opened. The operator must check its files."],
   ["SQLITE_CORRUPT", "The relay's store is damaged. The operator must restore it."],
@@ -29,7 +29,7 @@ export function isBusy(error: unknown): boolean {
 export function storeErrorFrom(error: unknown, isOpen: boolean): unknown {
   if (!isOpen) return unavailable("The relay is stopping. Try again.", error);
   if (error instanceof Database.SqliteError && error.code === "SQLITE_CONSTRAINT_FOREIGNKEY") {
-    return new RelayError("INVALID_PUBLIC_KEY", "This application does not exist any more.", { cause: error });
+    return new RelayError("INVALID_PUBLIC_KEY", "This application no longer exists.", { cause: error });
   }
   const message = UNAVAILABLE.get(primaryCodeOf(error) ?? "");
   return message === undefined ? error : unavailable(message, error);

@@ -72,7 +72,7 @@ function watchFile(db: Database.Database, path: string, requireInPlace: () => vo
 }
 
 const REPLACED =
-  "The relay's database file was moved, deleted or replaced while the relay runs. Nothing is written any more: the operator must put the files back, or stop the relay before other files take their place.";
+  "The relay's database file was moved, deleted or replaced while the relay was running. The relay no longer writes: the operator must put the files back, or stop the relay before putting other files in their place.";
 const LOCKED = "The relay's store is locked by another process. Try again.";
 
 /** How long the write check waits for a lock, in milliseconds: transactions of other processes end sooner. */

@@ -66,7 +66,7 @@ export async function probeKeys({ keyChecks }: Pick<Store, "keyChecks">, sealer:
 function requireNoneLost([keyId]: readonly string[]): void {
   if (keyId === undefined) return;
   throw new KeyMismatchError(
-    `The store holds values sealed under key ${quote(keyId)}, which the key file does not have or has otherwise. Put that line back into the key file.`,
+    `The store holds values sealed under key ${quote(keyId)}, which is missing from the key file or has a different value there. Put that line back into the key file.`,
   );
 }
 

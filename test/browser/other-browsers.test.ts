@@ -88,7 +88,7 @@ describe("what one browser has, in another browser", NEEDS_CHROMIUM, () => {
     expect((await first.goto(link))?.status()).toBe(200);
     const second = await world.newPage();
     expect((await second.goto(link))?.status()).toBe(403);
-    await second.getByText("This link was used before or has ended.").waitFor();
+    await second.getByText("This link has already been used or has expired.").waitFor();
   });
 
   it("connects through a link of an application whose key no browser may have", async () => {

@@ -91,7 +91,7 @@ describe("relay config check", () => {
     [
       "a key file of another store",
       spoilKeyFile(`other:${randomBytes(32).toString("base64")}\n`),
-      /^RELAY_DATABASE: The store holds values sealed under key "\w+", which the key file does not have/,
+      /^RELAY_DATABASE: The store holds values sealed under key "\w+", which is missing from the key file/,
     ],
     ["a lost key file", () => ({ RELAY_KEY_FILE: "lost.key" }), /^RELAY_KEY_FILE: .* does not exist; restore it/],
     ["a database of a newer version", spoilDatabase("PRAGMA user_version = 99"), /^RELAY_DATABASE: .* version 99/],
@@ -189,7 +189,7 @@ describe("relay config check", () => {
     writeFileSync(join(folder.path, "empty.db"), "");
     const empty = await folder.run(["config", "check"], { env: { RELAY_DATABASE: "sqlite:empty.db" } });
     expect(empty.stderr).toBe(
-      "warning: RELAY_DATABASE: sqlite:empty.db is an empty file: a start makes a new store in it\n",
+      "warning: RELAY_DATABASE: sqlite:empty.db is an empty file; the relay creates a new store in it when it starts\n",
     );
     const db = new Database(join(folder.path, "relay.db"));
     db.pragma("wal_checkpoint(TRUNCATE)");

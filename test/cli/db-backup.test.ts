@@ -73,7 +73,7 @@ describe("relay db backup", () => {
     writeFileSync(join(folder.path, "copy.db"), "precious");
     const refused = await folder.run(["db", "backup", "copy.db"]);
     expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(refused.stderr).toMatch(/copy\.db: exists already/);
+    expect(refused.stderr).toMatch(/copy\.db: already exists/);
     expect(readFileSync(join(folder.path, "copy.db"), "utf8")).toBe("precious");
     expect((await folder.run(["db", "backup", "missing/copy.db"])).exitCode).toBe(1);
     const db = new Database(join(folder.path, "relay.db"));

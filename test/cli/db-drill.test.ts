@@ -80,7 +80,11 @@ describe("relay db drill", () => {
   });
 
   it.each([
-    ["of another store", `k9:${Buffer.alloc(32, 7).toString("base64")}\n`, /key file does not have|is not the key/],
+    [
+      "of another store",
+      `k9:${Buffer.alloc(32, 7).toString("base64")}\n`,
+      /is missing from the key file|is not the key/,
+    ],
     ["that is missing", undefined, /does not exist/],
   ])("fails with a key file %s", async (_, text, problem) => {
     const { folder } = await filled();

@@ -82,7 +82,7 @@ describe.skipIf(POSTGRES_URL === undefined)("relay db copy", () => {
     expect((await copy()).exitCode).toBe(0);
     const again = await copy();
     expect(again).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(again.stderr).toMatch(/holds a store with contents already/);
+    expect(again.stderr).toMatch(/already contains a store with data/);
     expect(await database.query("SELECT count(*)::int AS count FROM connections")).toEqual([{ count: 1 }]);
   });
 

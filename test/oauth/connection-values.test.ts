@@ -234,19 +234,27 @@ describe("habits of a provider", () => {
       { team: "t", prompt: "login", response_type: "token", scope: "s" },
     );
     expect([request.getAll("prompt"), request.getAll("response_type")]).toEqual([["login"], ["code"]]);
-    const link = (authorization_parameters: object) =>
+    const CRM = { provider_name: "crm", origin_parameters: { team: "t" } };
+    const link = (authorization_parameters: object, target: object = CRM) =>
       fetch(`${harness.url}/oauth/connect-links`, {
         method: "POST",
         headers: { authorization: `Bearer ${application.privateKey}`, "content-type": "application/json" },
         body: JSON.stringify({
-          ...{ public_key: application.publicKey, user_id: "hints", provider_name: "crm", authorization_parameters },
-          origin_parameters: { team: "t" },
+          ...{ public_key: application.publicKey, user_id: "hints", authorization_parameters },
+          ...target,
         }),
       });
     const made = (await (await link({ login_hint: "a@b.c" })).json()) as { connectUri: string };
     const begun = await begin(openBrowser(), made.connectUri.replace(/^https?:\/\/[^/]+/, harness.url));
     expect(new URL(begun.location).searchParams.get("login_hint")).toBe("a@b.c");
-    expect((await link({ state: "x" })).status).toBe(400);
+    for (const [target, problem] of [
+      [CRM, "does not list in connectParameters"],
+      [{}, "authorization_parameters need a single provider"],
+    ] as const) {
+      const refused = await link({ state: "x" }, target);
+      expect(refused.status).toBe(400);
+      expect(await refused.text()).toContain(problem);
+    }
   });
 
   it("let a provider's form bring the answer, without the tokens in it", async () => {

@@ -278,8 +278,8 @@ describe.each([
     ["no key", {}, "secrets.signing_key", "is missing"],
     ["text", { signing_key: "CANARY-key" }, "secrets.signing_key", "in PEM"],
     ["a header break", { signing_key: `CANARY\r\nx-evil: 1\r\n${pem.slice(0, 60)}` }, "secrets.signing_key", "in PEM"],
-    ["a template", { signing_key: "{client_id}" }, "secrets.signing_key", "no key file"],
-    ["JSON that is no key file", { signing_key: '{"a":"CANARY"}' }, "secrets.signing_key", "no key file"],
+    ["a template", { signing_key: "{client_id}" }, "secrets.signing_key", "not a key file"],
+    ["JSON that is no key file", { signing_key: '{"a":"CANARY"}' }, "secrets.signing_key", "not a key file"],
     ["a key file with text for a key", { signing_key: '{"private_key":"CANARY"}' }, "secrets.signing_key", "in PEM"],
     ["64 KiB", { signing_key: long }, "secrets.signing_key", "16384"],
     [
@@ -311,13 +311,13 @@ describe.each([
       "a key that takes seconds to open",
       { signing_key: lockedWith(20_000_000), passphrase: PASSPHRASE },
       "secrets.signing_key",
-      "the relay does not open",
+      "the relay does not support",
     ],
     [
       "one round too many",
       { signing_key: lockedWith(10_001), passphrase: PASSPHRASE },
       "secrets.signing_key",
-      "the relay does not open",
+      "the relay does not support",
     ],
     // It is tried, and was encrypted with fewer.
     [

@@ -16,7 +16,7 @@ it("too many attempts of one application are told on a page, and are no other's 
   db.close();
   const refused = await begin(openBrowser(), startAt(harness, crowded, "ada"));
   expect([refused.status, refused.location]).toEqual([503, ""]);
-  expect(refused.body).toContain("Too many people are connecting at this moment");
+  expect(refused.body).toContain("Too many users are connecting right now");
   expect((await connectIn(openBrowser(), startAt(harness, other, "ada"))).status).toBe(200);
   await harness.close();
 });

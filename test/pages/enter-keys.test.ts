@@ -145,7 +145,7 @@ describe("the page for entering keys", () => {
     ];
     for (const address of addresses) {
       const seen = await openBrowser().visit(address);
-      expect([seen.status, seen.body.includes("by links only"), seen.body.includes("<form")]).toEqual([
+      expect([seen.status, seen.body.includes("only be entered through a link"), seen.body.includes("<form")]).toEqual([
         403,
         true,
         false,

@@ -48,7 +48,7 @@ describe("a link to one provider", () => {
     expect(await storedOf(harness, application, "once")).toBeDefined();
     const again = await openBrowser().visit(link);
     expect([again.status, again.location]).toEqual([403, ""]);
-    expect(again.body).toContain("was used before or has ended");
+    expect(again.body).toContain("has already been used or has expired");
   });
 
   it("is one browser's when two open it at once", async () => {

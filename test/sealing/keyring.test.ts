@@ -59,7 +59,7 @@ describe("parseKeyFile()", () => {
     [`k1:${good.slice(0, -2)}d=`, "line 1: the key must be 32 bytes"],
     [`k1:${Buffer.alloc(32, 0xff).toString("base64url")}=`, "line 1: the key must be 32 bytes"],
     [`k1:${good}\nk2:${short}`, "line 2: the key must be 32 bytes"],
-    [`k1:${good}\n# c\n\nk1:${good}`, "line 4: this key id is on an earlier line too"],
+    [`k1:${good}\n# c\n\nk1:${good}`, "line 4: this key id is already on an earlier line"],
     [`\uFEFFk1:${good}`, "line 1: the key id"],
   ])("refuses %j", (text, problem) => {
     expect(() => parseKeyFile(text, "/x/relay.key")).toThrow(KeyFileError);

@@ -47,7 +47,7 @@ describe("migrate()", () => {
     raw.close();
     const before = at.files();
     expect(() => at.open()).toThrow(
-      /has schema version 99, this relay knows \d+; run the newer relay, or restore an older/,
+      /has schema version 99, but this relay knows only versions up to \d+; run the newer relay, or restore an older/,
     );
     expect(at.files()).toEqual(before);
   });
@@ -65,7 +65,9 @@ describe("migrate()", () => {
       db.exec(sql);
     });
     const before = at.files();
-    expect(() => at.open()).toThrow(/has a schema that is not version 2 of this relay: .*; run the relay that made it/);
+    expect(() => at.open()).toThrow(
+      /has a schema that is not version 2 of this relay: .*; run the relay that created it/,
+    );
     const config = {
       database: { kind: "sqlite", path: at.path },
       databaseConnections: 1,

@@ -97,7 +97,7 @@ describe("what an error says of its connection", () => {
 describe("openErrorFrom()", () => {
   it.each([
     ["28P01", /refuses the user or the password/],
-    ["3D000", /does not exist at this server/],
+    ["3D000", /does not exist on this server/],
     ["25006", /standby/],
     ["ECONNREFUSED", /cannot be used \(ECONNREFUSED\)/],
   ])("tells the operator what %s means, and which database", (code, text) => {

@@ -21,8 +21,8 @@ describe.skipIf(POSTGRES_URL === undefined)("the health of a store in PostgreSQL
     );
     onTestFinished(() => store.close());
     for (const [code, text] of [
-      ["53100", "The relay's database is out of resources. The operator must make room."],
-      ["25006", "The relay's database cannot be written now. Try again."],
+      ["53100", "The relay's database is out of resources, such as disk space. The operator must free some."],
+      ["25006", "The relay's database is read-only right now. Try again."],
     ] as const) {
       await database.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
         AS 'BEGIN RAISE EXCEPTION USING ERRCODE = ''${code}''; END'`);

@@ -80,7 +80,7 @@ describe.skipIf(POSTGRES_URL === undefined)("migratePostgres()", () => {
     await (await openPostgresStore(location, LIMITS)).close();
     await database.query("UPDATE relay_schema SET version = 99");
     await expect(openPostgresStore(location, LIMITS)).rejects.toThrow(
-      /has schema version 99, this relay knows \d+; run the newer relay, or restore an older/,
+      /has schema version 99, but this relay knows only versions up to \d+; run the newer relay, or restore an older/,
     );
     expect(await database.query("SELECT version FROM relay_schema")).toEqual([{ version: "99" }]);
   });
@@ -89,7 +89,7 @@ describe.skipIf(POSTGRES_URL === undefined)("migratePostgres()", () => {
     await (await openPostgresStore(location, LIMITS)).close();
     await database.query("UPDATE relay_schema SET digest = 'another'");
     await expect(openPostgresStore(location, LIMITS)).rejects.toThrow(
-      /has a schema that is not version 2 of this relay: .*; run the relay that made it/,
+      /has a schema that is not version 2 of this relay: .*; run the relay that created it/,
     );
     await expect(inspectPostgresStore(location, LIMITS, async () => {})).rejects.toThrow("is not version 2");
     expect(await database.query("SELECT version FROM relay_schema")).toEqual([{ version: "2" }]);
@@ -108,7 +108,7 @@ describe.skipIf(POSTGRES_URL === undefined)("migratePostgres()", () => {
 
   it("refuses tables of another program, and leaves them alone", async () => {
     await database.query("CREATE TABLE connections (theirs BIGINT)");
-    await expect(openPostgresStore(location, LIMITS)).rejects.toThrow(/tables of another program/);
+    await expect(openPostgresStore(location, LIMITS)).rejects.toThrow(/another program's tables/);
     expect(await tables()).toEqual(["connections", "relay_schema"]);
   });
 

@@ -211,7 +211,7 @@ describe.skipIf(POSTGRES_URL === undefined)("openPostgresStore()", () => {
   it.each([
     ["a standby", () => withOption("default_transaction_read_only=on"), /standby/],
     ["a wrong password", () => database.url.replace(/:[^:@]*@/, ":CANARY_wrong@"), /refuses the user or the password/],
-    ["a missing database", () => database.url.replace("/postgres?", "/missing?"), /does not exist at this server/],
+    ["a missing database", () => database.url.replace("/postgres?", "/missing?"), /does not exist on this server/],
     ["nobody who listens", () => database.url.replace(/:\d+\//, ":1/"), /ECONNREFUSED/],
     ["a server without TLS", () => `${database.url}&sslmode=verify-full`, /sslmode/],
   ])("rejects for %s, and shows neither user nor password", async (_what, url, text) => {

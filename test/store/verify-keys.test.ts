@@ -62,7 +62,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
     it("refuses a key file that lacks a key that values are sealed under", async () => {
       await start(K1);
       await fill(sealerOf(K1));
-      expect(await start(K2)).toContain('sealed under key "k1", which the key file does not have');
+      expect(await start(K2)).toContain('sealed under key "k1", which is missing from the key file');
       expect(await start(K2)).toContain("Put that line back into the key file. Check RELAY_KEY_FILE");
       expect(await checkedKeys()).toEqual(["k1"]);
     });
@@ -86,7 +86,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
       await fill(sealerOf(K1));
       expect(await start(K2)).toContain('sealed under key "k1"');
       expect(await start(keyForTest("k1"))).toContain(
-        'sealed under key "k1", which the key file does not have or has otherwise',
+        'sealed under key "k1", which is missing from the key file or has a different value there',
       );
       expect(await checkedKeys()).toEqual([]);
       expect(await start(K1)).toBe("started");
