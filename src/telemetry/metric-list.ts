@@ -1,9 +1,9 @@
-/** From a provider next door to the default deadline, in seconds. */
+/** Bucket bounds in seconds: from a provider close by up to the default deadline. */
 const CALL_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /**
- * All metrics: names and what each one says. The values of several processes add up, unless `aggregator` says otherwise;
- * `bounds` are those of a histogram's buckets, in seconds. docs/monitoring.md has the same table.
+ * All metrics, with name and help text. Values of several processes are summed unless `aggregator` says otherwise.
+ * `bounds` are the upper bounds of a histogram's buckets, in seconds. docs/monitoring.md has the same table.
  */
 export const METRICS = {
   calls: { name: "relay_calls_total", help: "Calls, by outcome." },
@@ -58,7 +58,7 @@ export const METRICS = {
   storeDuration: {
     name: "relay_store_duration_seconds",
     help: "Database reads and writes, including the wait for a lock or a connection. Rows cached in memory do not count.",
-    // From a row in SQLite's own cache to a database that its timeout ends.
+    // From a row in SQLite's own cache up to the database timeout.
     bounds: [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
   },
   storeFailures: {
