@@ -39,7 +39,7 @@ import {
 import { administrationOf, type OpenStore, withStore } from "./open-store.js";
 import { parseDuration } from "./token.js";
 
-/** `relay app`: the applications, who may call. */
+/** `relay app`: applications, which define who may call. */
 export function addApp(program: Command): void {
   addGroup(program, {
     usage: "app",
@@ -162,7 +162,7 @@ async function rotateKey(publicKey: string, options: { readonly json?: boolean }
   writeKeys(publicKey, privateKey, options);
 }
 
-/** Prints an application's keys: the one time that a private key is shown. */
+/** Prints an application's keys. This is the only time that the private key is shown. */
 function writeKeys(publicKey: string, privateKey: string, options: { readonly json?: boolean }): void {
   const fields = [["public key", publicKey] as const, ["private key", privateKey] as const];
   writeResult(options, { publicKey, privateKey }, textFields(fields));
@@ -175,7 +175,7 @@ interface UpdateOptions extends SettingOptions {
   readonly redirects: boolean;
   readonly enable?: boolean;
   readonly disable?: boolean;
-  /** False: none. */
+  /** False to remove all rules. */
   readonly callRules?: string | false;
   readonly json?: boolean;
 }
@@ -287,7 +287,7 @@ async function capture(name: string, options: CaptureOptions): Promise<void> {
   writeResult(options, { publicKey, captureUntil: until }, text);
 }
 
-/** A public key names one application; a name may be that of several. */
+/** Finds an application by public key or by name. Several applications may share a name. */
 async function findApplication({ store }: OpenStore, name: string): Promise<Application> {
   const byKey = await store.applications.findByPublicKey(name);
   if (byKey !== undefined) return byKey;

@@ -37,7 +37,7 @@ the administration API; a command is recorded as the method that does the same.`
 
 async function list({ app, before, limit, ...options }: ListOptions): Promise<void> {
   const beforeId = before === undefined ? undefined : auditIdBefore(before);
-  // One more than asked for tells whether there are more.
+  // One more than requested, to see whether there are more.
   const filter = { beforeId, publicKey: app, limit: limit + 1 };
   const found = await withStore(({ store }) => store.audit.list(filter));
   const records = found.slice(0, limit).map(jsonFromRecord);

@@ -23,7 +23,7 @@ import {
 } from "./command.js";
 import { withStore } from "./open-store.js";
 
-/** Largest payload; the relay's own limit is lower unless an operator raised it. */
+/** Largest payload. The relay's own limit is lower unless an operator raised it. */
 const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
 
 interface CallOptions {
@@ -113,7 +113,7 @@ async function readPayload(data: string | undefined): Promise<string | undefined
   return (await read).toString();
 }
 
-/** `--relay`, or where a relay with this environment listens. */
+/** The url in `--relay`, or the address at which a relay with this environment listens. */
 function relayUrlFrom(given: string | undefined): string {
   if (given === undefined) return listenUrl();
   const url = parseUrl(given);

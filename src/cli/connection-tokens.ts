@@ -85,14 +85,14 @@ async function putNamed(open: OpenStore, options: PutOptions, input: string): Pr
   return putConnection(administrationOf(open), made);
 }
 
-/** Reads a JSON object of texts, or a signing key as it is. Throws a usage error that never holds a value. */
+/** Parses a JSON object of texts, or takes a bare signing key. Throws a usage error that never contains a value. */
 function secretsFrom(text: string, provider: Provider): ReadonlyMap<string, string> {
   if (isBareKey(text, provider)) return new Map([[KEY_VALUES.key, text]]);
   try {
     const members = Object.entries(JSON.parse(text) as object);
     if (members.every(([, value]) => typeof value === "string")) return new Map(members);
   } catch {
-    // Said below: the parser's own words quote the text.
+    // Reported below. The parser's message would quote the text.
   }
   throw usageError('Standard input must be a JSON object of texts, such as {"api_key":"…"}.');
 }

@@ -75,7 +75,7 @@ async function listConnections(options: ListOptions): Promise<void> {
   if (found.length > options.limit) writeNote(`There are more than ${options.limit}; see them with --user or --limit.`);
 }
 
-/** One more than asked for tells whether there are more. */
+/** Reads one more than requested, to see whether there are more. */
 async function findConnections({ store }: OpenStore, { app, user, limit }: ListOptions): Promise<Connection[]> {
   const application = await applicationOf(store, app);
   const filter = { applicationId: application.id, limit: limit + 1, ...(user === undefined ? {} : { userId: user }) };
@@ -274,7 +274,7 @@ function originParametersOf(catalog: ProviderCatalog, { provider: name = "", par
   return new Map(param && provider ? Object.entries(originParametersFrom(param, provider, "asked", true)) : []);
 }
 
-/** A port that the system chooses is known to the running service only. */
+/** Throws without a public url. A port chosen by the system is known only to the running service. */
 function requirePublicUrl(config: Config): string {
   const publicUrl =
     config.publicUrl === undefined && config.listen.port === 0 ? undefined : publicUrlFrom(config, config.listen);

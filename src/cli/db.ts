@@ -49,9 +49,9 @@ function addDbMigrate(group: Command): void {
 async function migrate(options: { readonly json?: boolean }): Promise<void> {
   const config = configFromEnvironment();
   const { hasStore, openStore } = await import("../store/open-store.js");
-  // Its key file is made together with it, by the service or `relay app create`.
+  // A new database is created together with its key file, by the service or `relay app create`.
   if (config.database.kind === "sqlite" && !(await hasStore(config))) throw noDatabase(config.database);
-  // Opening is migrating; nothing is sealed, so no key is needed.
+  // Opening migrates. Nothing is sealed, so no key is needed.
   await (await openStore(config)).close();
   const database = textFromDatabaseLocation(config.database);
   writeResult(options, { database }, `${database} is up to date`);
@@ -143,7 +143,7 @@ async function copyBetween(from: SqliteLocation, to: PostgresLocation, config: C
   }
 }
 
-/** Opening would make a database where there is none. */
+/** Checks that the database exists, because opening would create it. */
 function sourceFrom(text: string): SqliteLocation {
   const location = parseDatabaseLocation(text);
   if (location?.kind !== "sqlite") throw usageError("--from: expected sqlite:PATH");
@@ -202,7 +202,7 @@ async function drill(backup: string | undefined, options: DrillOptions): Promise
   }
 }
 
-/** Restores a database into a folder of its own, which is removed however `use` ends, by a signal too. */
+/** Restores a database into a temporary folder, which is removed however `use` ends, even by a signal. */
 async function withRestored<Result>(
   file: string,
   { folder = tmpdir() }: DrillOptions,
@@ -219,7 +219,7 @@ async function withRestored<Result>(
   }).finally(remove);
 }
 
-/** As a restored service would begin, and then every value. */
+/** Opens the store as a restored service would, then every sealed value. */
 async function openValues(
   config: Config,
   { keyFile = config.keyFile }: DrillOptions,
@@ -230,12 +230,12 @@ async function openValues(
     import("../store/verify-keys.js"),
   ]);
   const sealer = await loadSealer(keyFile, true);
-  // A copy in a file may be brought up to date; a database that somebody else restored is only looked at.
+  // A copy in a file may be migrated; a database that the operator restored is only read.
   if (config.database.kind === "postgres" && (await inspectStore(config, undefined)).state !== "current")
     throw nothingRestored();
   const store = await openStore(config);
   try {
-    // Every store has one from its first start on.
+    // Every store has a key check from its first start on.
     if ((await store.keyChecks.list()).length === 0) throw nothingRestored();
     await judgeKeys(store, sealer);
     return await openAll(store, sealer, (values) => show(`Opening sealed values: ${values}`));

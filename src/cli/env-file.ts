@@ -6,10 +6,10 @@ import { TABLE } from "../config/setting-list.js";
 import { usageError, writeNote } from "./command.js";
 
 /**
- * Takes settings from a file of lines `NAME=VALUE`, as systemd and container engines read it. A variable that the
- * environment has itself counts before the file.
+ * Loads settings from a file of `NAME=VALUE` lines, in the format of systemd and container engines. Variables that are
+ * already set in the environment take precedence.
  *
- * @param named the file of `--env-file`; without it `relay.env` in the folder of the database, where there is one.
+ * @param named the file of `--env-file`; without it, `relay.env` in the folder of the database, if it exists.
  */
 export function loadEnvFile(named: string | undefined): void {
   const file = named ?? envFileBeside(process.env["RELAY_DATABASE"]);
@@ -27,7 +27,7 @@ export function loadEnvFile(named: string | undefined): void {
   }
 }
 
-/** Where settings are looked for that nobody names. @param database value of RELAY_DATABASE. */
+/** The default settings file. @param database value of RELAY_DATABASE. */
 export function envFileBeside(database: string | undefined): string {
   const location = parseDatabaseLocation(database || TABLE.database.fallback);
   return join(location?.kind === "sqlite" ? dirname(location.path) : "data", "relay.env");

@@ -63,7 +63,7 @@ async function rotate(options: RotateOptions): Promise<void> {
   if (left > 0) throw failure("Rows are left under an older key; keep every key in the file and run this again.");
 }
 
-/** The old key has been seen to open the store before a new one is made. */
+/** Adds a key if `isAdded`, then seals everything again. The old key has already been checked against the store. */
 async function rotateKey(open: OpenStore, isAdded: boolean) {
   const { config, store } = open;
   const { addKey } = await import("../sealing/keyring.js");

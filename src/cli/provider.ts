@@ -74,7 +74,7 @@ async function listProviders(options: ListOptions): Promise<void> {
   writeResult(options, definitions, textTable(["NAME", "DISPLAY NAME", "KIND", "ALIASES", "API ORIGINS"], rows));
 }
 
-/** Origins that a line of the list has room for; `show` has them all. */
+/** Most origins in a line of the list; `show` prints all. */
 const LISTED_ORIGINS = 3;
 
 function textFromOrigins(origins: readonly string[]): string {
@@ -102,7 +102,7 @@ async function showProvider(name: string, options: { readonly json?: boolean }):
   writeResult(options, definitionFromProvider(provider), textFromProvider(provider));
 }
 
-/** A hundred times the largest shipped definition. */
+/** Largest definition: a hundred times the largest shipped one. */
 const MAX_DEFINITION_BYTES = 256 * 1024;
 
 interface CheckedProvider {
@@ -111,7 +111,7 @@ interface CheckedProvider {
   readonly provider: string;
   /** What the definition lacks for each capability. */
   readonly lacks: Lacks;
-  /** What the operator has to give with an OAuth client: `name=VALUE` of `relay client put --param`. */
+  /** What the operator must give with an OAuth client: `name=VALUE` of `relay client put --param`. */
   readonly clientNeeds: readonly string[];
 }
 
@@ -170,7 +170,7 @@ async function checkFile(file: string, allowLoopback: boolean): Promise<Checked>
   return "problems" in parsed ? parsed : checkedFrom(file, parsed.provider);
 }
 
-/** What is wrong only together with the other definitions: an alias that is taken. */
+/** Problems that arise only together with other definitions, such as an alias that is taken. */
 async function clashes(paths: readonly string[], allowLoopback: boolean): Promise<readonly ProviderProblem[]> {
   const { loadProviders } = await import("../providers/catalog.js");
   const { ProviderDefinitionError } = await import("../providers/provider.js");
@@ -185,7 +185,7 @@ async function clashes(paths: readonly string[], allowLoopback: boolean): Promis
 
 type Fields = ReadonlyArray<readonly [name: string, value: string | undefined]>;
 
-/** A provider for a person; what is empty, and what is as the RFCs have it, is left out. */
+/** A provider as text. Leaves out what is empty or as the RFCs specify. */
 export function textFromProvider(provider: Provider): string {
   const fields: Fields = [
     ["name", provider.name],

@@ -11,7 +11,9 @@ import { addCommand, ExitError, failure, usageError, writeNote, writeResult } fr
 import { envFileBeside, loadEnvFile } from "./env-file.js";
 import { configFromEnvironment } from "./open-store.js";
 
-/** `relay start`, and `relay` without a command: from nothing to a console that is open. */
+/**
+ * `relay start`, and `relay` without a command: creates what is missing, starts the service and prints a console link.
+ */
 export function addStart(program: Command): void {
   addCommand(program, {
     usage: "start",
@@ -24,15 +26,15 @@ folder use them; elsewhere name the settings with --env-file. Standard output is
 }
 
 async function start(): Promise<void> {
-  // Its workers begin with the same command line.
+  // Workers run the same command line.
   if (cluster.isPrimary) await makeSettings();
   const { runService } = await import("../main.js");
   const exitCode = await runService(process.env, process.execArgv, (urls, config) => void tellStarted(urls, config));
-  // It has said why.
+  // The reason was already printed.
   if (exitCode !== 0) throw new ExitError(exitCode === 2 ? 2 : 1, "");
 }
 
-/** Writes settings where there are none, and no database either; they are in force then. */
+/** Writes and loads a settings file when there is neither one nor a database. */
 async function makeSettings(): Promise<void> {
   const file = envFileBeside(undefined);
   const folder = dirname(resolve(file));
@@ -51,7 +53,7 @@ async function makeSettings(): Promise<void> {
   writeNote(`Made ${folder} for settings, database and keys.`);
 }
 
-/** As `relay.env` is read: a path may hold a space, or a mark that begins a comment. */
+/** Quotes a value for `relay.env`: a path may contain a space or a character that starts a comment. */
 function quoted(text: string): string {
   if (/^[\w./:-]+$/.test(text)) return text;
   const quote = ['"', "'", "`"].find((each) => !text.includes(each));
@@ -60,7 +62,7 @@ function quoted(text: string): string {
   return quote + text + quote;
 }
 
-/** The first port from this one on that nobody listens at. */
+/** The first free port from this one on. */
 async function freePort(from: number): Promise<number> {
   for (let port = from; port < from + 1000; port += 1) if (await isFree(port)) return port;
   throw failure(`Every port from ${from} on is taken. Set RELAY_LISTEN and RELAY_ADMIN_LISTEN.`);
@@ -82,10 +84,10 @@ Next: create an application there, or with '${COMMAND} app create'.
 `);
 }
 
-/** How this command was called, and others of it are. */
+/** How to call this program, in the way it was called. */
 const COMMAND = process.env["npm_command"] === "exec" ? "npx provider-call-relay" : "relay";
 
-/** A link is for a person at a terminal; a pipe may lead into a log, where no secret belongs. */
+/** Prints a sign-in link only to a terminal: a pipe may lead into a log, where no secret belongs. */
 async function consoleText(adminUrl: string, config: Config): Promise<string> {
   const address = `Its console is at ${adminUrl}/console/.`;
   if (process.stderr.isTTY !== true) return `${address} '${COMMAND} console' prints a link that signs you in.`;
@@ -115,7 +117,7 @@ async function linkTo(config: Config): Promise<string> {
       `RELAY_ADMIN_TOKEN_FILE: ${resolve(adminTokenFile)} does not exist. Start the relay first, and run this with its settings (--env-file FILE).`,
     );
   }
-  // What listens at all addresses is reached at that of the machine itself.
+  // A port that listens on all addresses is reached at the loopback address.
   const host = { "0.0.0.0": "127.0.0.1", "::": "::1" }[adminListen.host] ?? adminListen.host;
   return createLink(listenUrlFrom(config, { ...adminListen, host }), config);
 }

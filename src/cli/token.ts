@@ -6,7 +6,7 @@ import { activeApplicationOf, noApplication } from "./application.js";
 import { addCommand, addGroup, collect, usageError, writeNote, writeResult } from "./command.js";
 import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
 
-/** `relay token`: call tokens, which stand for one user's calls. */
+/** `relay token`: call tokens, each of which allows the calls of one user. */
 export function addToken(program: Command): void {
   addGroup(program, {
     usage: "token",
@@ -58,7 +58,7 @@ async function create(options: CreateOptions): Promise<void> {
   requireCallerIds({ publicKey, userId });
   const rules = rulesFrom(options);
   const issue = async (open: OpenStore) => {
-    // It would be good from the moment that calls are accepted again.
+    // The token would become valid as soon as the application is enabled again.
     const { callerAuth } = await activeApplicationOf(open.store, publicKey);
     const catalog = options.provider && (await loadCatalog(open.config));
     const providers = catalog && options.provider?.map((name) => requireProvider(catalog, name).name);
@@ -79,7 +79,7 @@ const FIELDS = { lifetime_seconds: "--ttl in seconds", rules: "--method, --host 
 const OPEN_DOOR =
   "This application asks for its public key alone, so whoever reads the token can call without it, and without its rules. 'relay app update PUBLIC_KEY --caller-auth private-key' closes that.";
 
-/** One rule of all that is given; none where nothing is. */
+/** One rule from all given options; undefined if there are none. */
 function rulesFrom({ method, host, path }: CreateOptions) {
   if (method === undefined && host === undefined && path === undefined) return undefined;
   const rule: WrittenRule = {
@@ -98,7 +98,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
   ["h", 60 * 60],
 ]);
 
-/** Reads a duration such as `15m`. In seconds. */
+/** Parses a duration such as `15m` into seconds. */
 export function parseDuration(text: string): number {
   const [, count = "", unit = ""] = /^(\d{1,6})([smh])$/.exec(text) ?? [];
   const seconds = Number(count) * (UNITS.get(unit) ?? 0);

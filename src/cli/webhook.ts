@@ -15,7 +15,7 @@ import {
 } from "./command.js";
 import { administrationOf, configFromEnvironment, type OpenStore, withStore, withStoreOf } from "./open-store.js";
 
-/** `relay webhook`: where an application is told of its connections. */
+/** `relay webhook`: the address that receives events about an application's connections. */
 export function addWebhook(program: Command): void {
   addGroup(program, {
     usage: "webhook",
@@ -47,7 +47,7 @@ async function show(options: WebhookOptions): Promise<void> {
   writeResult(options, webhook, text);
 }
 
-/** An allow-list of members, so that the secret is never among them. */
+/** The webhook as JSON. An allow-list of members, so that the secret can never be among them. */
 async function findWebhook(open: OpenStore, options: WebhookOptions) {
   const { webhooks } = open.store;
   const { id: applicationId } = await applicationOf(open.store, options.app);
@@ -173,13 +173,13 @@ async function deleteNamed(options: WebhookOptions): Promise<void> {
   writeResult(options, { deleted: true }, "Deleted the webhook.");
 }
 
-/** Whose webhook a command is about. */
+/** Options that name a webhook. */
 interface WebhookOptions {
   readonly app: string;
   readonly json?: boolean;
 }
 
-/** What a command says when the application has none. */
+/** The error for an application without a webhook. */
 function noWebhook(): Error {
   return failure("The application has no webhook. 'relay webhook put' sets one.");
 }
