@@ -1,4 +1,4 @@
-/** Switches of Node.js that take a guard of ours away (threats N16, L06). */
+/** Node.js flags and variables that disable one of the relay's safeguards (threats N16, L06). */
 export function runtimeProblems(
   env: Readonly<Record<string, string | undefined>>,
   execArgv: readonly string[],
@@ -22,11 +22,11 @@ export function runtimeProblems(
 }
 
 /**
- * What is wrong with the version of Node.js, undefined when nothing is. Some versions abort the process when SQLite is
- * opened (https://github.com/nodejs/node/issues/65446), which nothing later could tell.
+ * What is wrong with the version of Node.js; undefined when nothing is. Some versions abort the process when SQLite is
+ * opened (https://github.com/nodejs/node/issues/65446), after which nothing can be reported.
  *
  * @param version as `process.version`.
- * @param supported a range of npm: alternatives of `^x.y.z`, `>=x.y.z` and `<x.y.z`.
+ * @param supported an npm range: alternatives of `^x.y.z`, `>=x.y.z` and `<x.y.z`.
  */
 export function nodeProblem(version: string, supported: string): string | undefined {
   if (
