@@ -230,7 +230,7 @@ interface WatchCallsOptions {
   readonly publicKeyOf: PublicKeyOf;
   /** Resolves when the service begins to stop, or when the signal aborts. */
   readonly stopped: (signal: AbortSignal) => Promise<void>;
-  /** Checked before each message: when the session expires or is signed out, the stream ends too. */
+  /** Checked before calls are sent: when the session expires or is signed out, the stream ends too. */
   readonly isOver: () => Promise<boolean>;
 }
 

@@ -39,8 +39,8 @@ const BATCH = 200;
 const MAX_REMEMBERED = 1_000_000;
 
 /**
- * Stores a connection for each valid line. Keeps a stored connection whose tokens are as new, so that the same lines
- * can be imported again after an interruption. Rejects with RelayError STORE_UNAVAILABLE.
+ * Stores a connection for each valid line. Keeps a stored connection whose tokens are as new or newer, so that the same
+ * lines can be imported again after an interruption. Rejects with RelayError STORE_UNAVAILABLE.
  */
 export async function importConnections(options: ImportOptions, lines: AsyncIterable<Line>): Promise<ImportCounts> {
   const counts = { stored: 0, kept: 0, refused: 0 };

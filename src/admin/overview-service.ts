@@ -147,7 +147,7 @@ type Attention = MessageInitShape<typeof AttentionSchema>;
 const WAITS_TOO_LONG_MS = 10 * 60_000;
 /** A key may seal 2^32 values. A year is well within that, and long enough for the key to be forgotten. */
 const KEY_AGE_MS = 365 * 86_400_000;
-/** Share of free disk space below which to warn: SQLite needs space for its log and for a backup. */
+/** Warn when less than this share, or fewer bytes, are free: SQLite needs space for its log and for a backup. */
 const LITTLE_ROOM = 0.1;
 const LITTLE_ROOM_BYTES = 2 ** 30;
 
