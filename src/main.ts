@@ -101,7 +101,7 @@ function listenProblem(message: string, code: string | undefined, port: number |
 
 /**
  * Ends the process on an uncaught error and logs only its class, code and place: Node.js would print the whole error
- * (threat L09).
+ * (threats L09).
  */
 function endOnFault(logger: Logger): void {
   for (const event of ["uncaughtException", "unhandledRejection"] as const) {
