@@ -99,11 +99,11 @@ export function createAdminRpcHandler(options: AdminOptions, admit: Admit): Path
     jsonOptions: JSON_OPTIONS,
   });
   const answer: PathHandler = async (request, response, path) => {
-    // Checked before any of the body is read.
+    // Before a byte of the body is read.
     const admission = await admit(request);
     if (!admission.isAdmitted) return answerNotAdmitted(request, response, admission);
     operators.set(request, admission.operator);
-    // Some responses contain a secret (RFC 6749 section 5.1 requires this header for tokens).
+    // Some answers hold a secret, this once (as RFC 6749 section 5.1 asks of tokens).
     response.setHeader("cache-control", "no-store");
     await (rpc(request, response, path) ?? answerPlain(response, 404, "Not found."));
   };
