@@ -10,7 +10,7 @@ import { countForWorkers, leave, type ServiceUrls, shareOf, stopOrder, tellStart
 /** Time for calls and refreshes in flight to finish after SIGTERM. */
 const GRACE_MS = 10_000;
 
-const NO_WORKERS = "SIGHUP is ignored: it restarts workers, and there are none; restart the service";
+const NO_WORKERS = "SIGHUP is ignored because there are no workers to restart; restart the service instead";
 
 /**
  * The process: environment → configuration → service → signals → exit code.

@@ -210,7 +210,7 @@ export function parseTokenFile(text: string, path: string): readonly AdminToken[
     if (typeof token === "string") throw new AdminTokenFileError(path, `line ${index + 1}: ${token}`);
     const key = token.hash.toString("hex");
     if (tokens.has(key)) {
-      throw new AdminTokenFileError(path, `line ${index + 1}: this token is on an earlier line too`);
+      throw new AdminTokenFileError(path, `line ${index + 1}: this token is also on an earlier line`);
     }
     tokens.set(key, token);
   }
@@ -220,7 +220,7 @@ export function parseTokenFile(text: string, path: string): readonly AdminToken[
 
 /** Text of a new token file: one operator with a new random token. */
 export function createTokenFileText(): string {
-  return `# NAME ROLE TOKEN, one a line; ROLE is read-only or operator\noperator operator ${createAdminToken()}\n`;
+  return `# NAME ROLE TOKEN, one per line; ROLE is read-only or operator\noperator operator ${createAdminToken()}\n`;
 }
 
 /** SHA-256 of a token. */

@@ -105,7 +105,7 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
       const { state } = await namedApplication(applications, publicKey);
       // The token would become valid as soon as the application is enabled again.
       if (state !== "ACTIVE")
-        throw new ConnectError("This application is disabled: no call token can be made.", Code.FailedPrecondition);
+        throw new ConnectError("This application is disabled: no call token can be created.", Code.FailedPrecondition);
       const issued = await issueCallToken(administrationFor(options, context), {
         publicKey,
         userId: requiredId(userId, "user_id"),

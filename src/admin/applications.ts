@@ -91,8 +91,8 @@ export function parseRulesOfProviders(
   const byName = new Map<string, readonly CallRule[]>();
   for (const [entry, written] of entries) {
     const provider = catalog.find(entry);
-    if (provider === undefined) return { problem: "is no provider's name", entry };
-    if (byName.has(provider.name)) return { problem: "is there twice", entry };
+    if (provider === undefined) return { problem: "is not a known provider", entry };
+    if (byName.has(provider.name)) return { problem: "is listed twice", entry };
     const parsed = parseCallRules(written);
     if ("problem" in parsed) return { problem: parsed.problem, entry };
     byName.set(provider.name, parsed.rules);

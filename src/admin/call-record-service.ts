@@ -129,7 +129,7 @@ async function listFilterFrom(options: AdminOptions, request: ListCallRecordsReq
   const filter = await filterFrom(options, request);
   const { applicationId } = filter;
   if (userId !== "" && applicationId === undefined)
-    throw invalidArgument("public_key", "is missing: users are an application's");
+    throw invalidArgument("public_key", "is required, because user ids belong to an application");
   return {
     ...filter,
     ...(userId !== "" && { users: options.sealer.digests(USER_PURPOSE, userText(applicationId ?? "", userId)) }),
@@ -247,7 +247,10 @@ async function* watchCalls(
 ): AsyncGenerator<WatchCallRecordsResponse, void, undefined> {
   const watcher = await watch.open(whose, isWanted);
   if (watcher === undefined) {
-    throw new ConnectError("Too many clients are watching. Try again when one has left.", Code.ResourceExhausted);
+    throw new ConnectError(
+      "Too many clients are watching. Try again when one has disconnected.",
+      Code.ResourceExhausted,
+    );
   }
   const ended = AbortSignal.any([signal, AbortSignal.timeout(MAX_WATCH_MS)]);
   void stopped(ended).then(() => watcher.close());

@@ -123,10 +123,10 @@ function inputContentFrom(request: PutConnectionRequest, provider: Provider) {
   const { tokenResponse, secrets, originParameters } = request;
   const { kind } = provider;
   if (kind !== "oauth2" && tokenResponse !== "")
-    throw invalidArgument("token_response", `is not for the kind ${kind}: send secrets`);
+    throw invalidArgument("token_response", `does not apply to the kind ${kind}: send secrets`);
   if (kind === "oauth2") {
     if (Object.keys(secrets).length > 0)
-      throw invalidArgument("secrets", `is not for the kind ${kind}: send token_response`);
+      throw invalidArgument("secrets", `does not apply to the kind ${kind}: send token_response`);
     if (tokenResponse.length > MAX_TOKEN_RESPONSE) throw invalidArgument("token_response", "is longer than 64 KiB");
     required(tokenResponse, "token_response");
   }
@@ -136,7 +136,7 @@ function inputContentFrom(request: PutConnectionRequest, provider: Provider) {
   const content = contentFrom(given, provider);
   if (!("problem" in content)) return content;
   const { part, parameter, problem } = content;
-  if (part === "token_response") throw invalidArgument(part, `is not one: ${problem.replace(/\.$/, "")}`);
+  if (part === "token_response") throw invalidArgument(part, `is invalid: ${problem.replace(/\.$/, "")}`);
   throw invalidArgument(`${part === "secrets" ? part : "origin_parameters"}.${parameter}`, problem);
 }
 
@@ -191,9 +191,10 @@ async function applicationIdFrom(
   { store }: AdminOptions,
   { publicKey, userId, userIdPrefix }: ListConnectionsRequest,
 ): Promise<string | undefined> {
-  if (userId !== "" && userIdPrefix !== "") throw invalidArgument("user_id_prefix", "goes without user_id");
+  if (userId !== "" && userIdPrefix !== "") throw invalidArgument("user_id_prefix", "cannot be combined with user_id");
   if (publicKey !== "") return (await namedApplication(store.applications, publicKey)).id;
-  if (userIdPrefix !== "") throw invalidArgument("public_key", "is missing: users are an application's");
+  if (userIdPrefix !== "")
+    throw invalidArgument("public_key", "is required, because user ids belong to an application");
   return undefined;
 }
 
@@ -305,7 +306,7 @@ async function connectLinkFor(options: AdminOptions, request: CreateConnectLinkR
   if (application.state !== "ACTIVE")
     throw new ConnectError("This application is disabled: no user can connect.", Code.FailedPrecondition);
   // An empty name would make the link valid for all of the application's providers, which the list does not say.
-  if (providerNames.includes("")) throw invalidField("provider_names", "provider_names has an entry that is empty.");
+  if (providerNames.includes("")) throw invalidField("provider_names", "provider_names has an empty entry.");
   const [only = "", ...others] = providerNames;
   const link = await createConnectLink(connecting, {
     application,

@@ -159,9 +159,9 @@ export async function refreshNow(
   const before = await connections.find(key);
   if (before === undefined) return undefined;
   if (toldStateOf(before, administration.now()).state !== "ACTIVE")
-    return { hopeless: "The user must connect again: a refresh cannot help any more." };
+    return { hopeless: "The user must connect again; refreshing no longer helps." };
   if (before.refreshToken === undefined)
-    return { hopeless: "There is nothing to refresh this connection with. The user can connect again." };
+    return { hopeless: "This connection has no refresh token. The user can connect again." };
   const resource = connectionResource(application.publicKey, userId, providerName);
   const entry = auditEntryFrom(administration, "ConnectionService.RefreshConnection", resource);
   await audit.add({ ...entry, outcome: "DONE" });

@@ -81,7 +81,7 @@ function createLineReader(options: ImportOptions) {
       .update(`${input.application.id} ${input.provider.name} ${input.userId}`)
       .digest("base64");
     const before = seen.get(key);
-    if (before !== undefined) throw new LineProblem(`names the connection of line ${before} again`);
+    if (before !== undefined) throw new LineProblem(`repeats the connection of line ${before}`);
     const now = options.administration.now();
     const asOf = Math.min(input.obtainedAt ?? 0, now);
     const made = await connectionFrom(options.administration, input, asOf || now);
@@ -122,7 +122,7 @@ function objectFrom(text: string, members: readonly string[], what: string): Con
   if (!isObject(value)) throw new LineProblem(`${what} is not a JSON object`);
   // Never quote the member's name: it may be anything, even a token.
   if (Object.keys(value).some((name) => !members.includes(name)))
-    throw new LineProblem(`${what} has a member that is none of ${members.join(", ")}`);
+    throw new LineProblem(`${what} has a member other than ${members.join(", ")}`);
   return value;
 }
 
@@ -142,10 +142,10 @@ async function inputFrom(
   const named = textOf(line, "provider");
   requireIds(publicKey, userId);
   const provider = options.catalog.find(named);
-  if (provider === undefined) throw new LineProblem("provider: there is none of this name");
+  if (provider === undefined) throw new LineProblem("provider: no provider has this name");
   const { store } = options.administration;
   const application = applications.get(publicKey) ?? (await store.applications.findByPublicKey(publicKey));
-  if (application === undefined) throw new LineProblem("application: there is none of this public key");
+  if (application === undefined) throw new LineProblem("application: no application has this public key");
   applications.set(publicKey, application);
   const parts = line.sealed === undefined ? line : openedFrom(options, line, { publicKey, userId, provider: named });
   const content = inputContentFrom(parts, provider);
@@ -158,7 +158,7 @@ async function inputFrom(
 function textOf(line: ConnectionLine, member: "application" | "user" | "provider" | "sealed", other?: string): string {
   const value = line[member] ?? other;
   if (typeof value === "string" && value !== "") return value;
-  throw new LineProblem(`${member} ${value === undefined || value === "" ? "is missing" : "is not a text"}`);
+  throw new LineProblem(`${member} ${value === undefined || value === "" ? "is missing" : "is not a string"}`);
 }
 
 function requireIds(publicKey: string, userId: string): void {
@@ -176,16 +176,16 @@ function openedFrom(
   owner: Parameters<typeof transferBinding>[0],
 ): SealedParts {
   if (SEALED_MEMBERS.some((name) => name in line))
-    throw new LineProblem(`sealed goes without ${SEALED_MEMBERS.join(", ")}`);
+    throw new LineProblem(`sealed cannot be combined with ${SEALED_MEMBERS.join(", ")}`);
   try {
     const opened = opener.open(Buffer.from(textOf(line, "sealed"), "base64url"), transferBinding(owner));
-    return objectFrom(opened.toString(), SEALED_MEMBERS, "what is sealed");
+    return objectFrom(opened.toString(), SEALED_MEMBERS, "the sealed content");
   } catch (error) {
     if (!(error instanceof SealError)) throw error;
     throw new LineProblem(
       error.reason === "unknown_key"
-        ? "sealed: the key is not here; give its file with --key"
-        : "sealed: it was altered, or belongs to another connection",
+        ? "sealed: the key is not in the key file; give its file with --key"
+        : "sealed: was altered or belongs to another connection",
     );
   }
 }
@@ -193,9 +193,9 @@ function openedFrom(
 function inputContentFrom(parts: SealedParts, provider: Provider) {
   const { token, secrets } = parts;
   if (provider.kind !== "oauth2" && token !== undefined)
-    throw new LineProblem(`token: ${provider.name} takes secrets, as 'relay provider show' names them`);
+    throw new LineProblem(`token: ${provider.name} needs secrets instead, which 'relay provider show' names`);
   if (provider.kind === "oauth2") {
-    if (secrets !== undefined) throw new LineProblem(`secrets: ${provider.name} takes token, a token response`);
+    if (secrets !== undefined) throw new LineProblem(`secrets: ${provider.name} needs token instead, a token response`);
     if (!isObject(token)) throw new LineProblem("token is missing, or not a token response");
   }
   const given = { secrets: textsOf(parts, "secrets"), open: textsOf(parts, "parameters") };
@@ -211,7 +211,7 @@ function inputContentFrom(parts: SealedParts, provider: Provider) {
 function textsOf(parts: SealedParts, member: "secrets" | "parameters"): ReadonlyMap<string, string> {
   const given = parts[member] ?? {};
   const isTexts = isObject(given) && Object.values(given).every((value) => typeof value === "string");
-  if (!isTexts) throw new LineProblem(`${member} is not a JSON object of texts`);
+  if (!isTexts) throw new LineProblem(`${member} is not a JSON object of strings`);
   return new Map(Object.entries(given as Record<string, string>));
 }
 

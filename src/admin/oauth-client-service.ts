@@ -310,7 +310,7 @@ export function deleteOAuthClient(
 export function oauthClientProblem({ oauth2, oauth1 }: Provider): string | undefined {
   if (oauth2?.tokenEndpoint !== undefined || oauth1 !== undefined) return undefined;
   return (
-    "has no oauth2.tokenEndpoint in its definition, so a client would be of no use: store users' tokens with " +
+    "has no oauth2.tokenEndpoint in its definition, so a client would have no effect: store users' tokens with " +
     "'relay connection put', or add oauth2 to a definition of your own (RELAY_PROVIDERS)"
   );
 }

@@ -228,7 +228,7 @@ export function nodeAttention(version: string, now: number): readonly Attention[
   if (end === undefined || now < Date.parse(end) - NODE_END_TOLD_MS) return [];
   const ends = now < Date.parse(end) ? "ends" : "ended";
   return [
-    { kind: Kind.NODE_ENDS, message: `Support of Node.js ${line} ${ends} on ${end}. Upgrade to a supported line.` },
+    { kind: Kind.NODE_ENDS, message: `Support for Node.js ${line} ${ends} on ${end}. Upgrade to a supported line.` },
   ];
 }
 

@@ -137,14 +137,14 @@ const UNAUTHENTICATED: Refusal = {
   code: Code.Unauthenticated,
   name: "unauthenticated",
   status: 401,
-  text: "Send an admin token: Authorization: Bearer TOKEN, with one of RELAY_ADMIN_TOKEN_FILE as it was when the relay started.",
+  text: "Send an admin token: Authorization: Bearer TOKEN, with a token that was in RELAY_ADMIN_TOKEN_FILE when the relay started.",
 };
 
 const UNKNOWN: Refusal = {
   code: Code.Unavailable,
   name: "unavailable",
   status: 503,
-  text: "The database cannot be read, so it is not known whether you signed out. Try again in a moment; the admin token itself works meanwhile.",
+  text: "The relay cannot read its database to check whether this session was signed out. Try again in a moment; the admin token itself still works.",
 };
 
 /**

@@ -133,7 +133,7 @@ function answerFailed(response: HttpResponse, error: unknown): void {
   answerPlain(
     response,
     503,
-    "The database cannot be written right now, and signing in or out is written down first. Try again in a moment; with the admin token, curl and the relay command work meanwhile.",
+    "The relay cannot write to its database, where it records signing in and out. Try again in a moment; curl with the admin token and the relay command still work.",
   );
 }
 
@@ -146,7 +146,7 @@ async function answerSignIn(
   const client = clientNetworkOf(clientAddress(request));
   const waitSeconds = wrong.waitSeconds(client);
   if (waitSeconds > 0) {
-    return answerPlain(response, 429, `Too many tries. Wait ${waitSeconds} seconds.`, {
+    return answerPlain(response, 429, `Too many attempts. Try again in ${waitSeconds} seconds.`, {
       "retry-after": String(waitSeconds),
     });
   }
@@ -158,7 +158,7 @@ async function answerSignIn(
     return answerPlain(
       response,
       403,
-      "This sign-in link was used before or has ended. Make another with 'relay console'.",
+      "This sign-in link was already used or has expired. Create another with 'relay console'.",
     );
   }
   await onSignIn(operator.name);

@@ -52,7 +52,7 @@ export function noApplication(): ConnectError {
 /** The provider that a request names, by name or alias. */
 export function namedProvider(catalog: ProviderCatalog, name: string, field = "provider_name"): Provider {
   const provider = catalog.find(required(name, field));
-  if (provider === undefined) throw notFound("provider of this name");
+  if (provider === undefined) throw notFound("provider with this name");
   return provider;
 }
 
@@ -83,7 +83,8 @@ export function maskedFields<Desc extends DescMessage, Field extends string>(
   if (paths.length === 1 && paths[0] === "*") return writable;
   const named = paths.length === 0 ? writable.filter((field) => isSet(schema, message, field)) : paths;
   const unknown = named.find((path) => !writable.some((field) => field === path));
-  if (unknown !== undefined) throw invalidArgument("update_mask", `may only have ${writable.join(", ")}, or * alone`);
+  if (unknown !== undefined)
+    throw invalidArgument("update_mask", `may contain only ${writable.join(", ")}, or a single *`);
   if (named.length === 0) throw invalidArgument("update_mask", "names no field, and no field is set");
   return writable.filter((field) => named.some((path) => path === field));
 }
@@ -178,7 +179,10 @@ function keyFrom(token: string, digest: string, parts: readonly RegExp[]): reado
   const [ofRequest, ...key] = textsFrom(token);
   const isKey = key.length === parts.length && parts.every((part, at) => part.test(key[at] ?? ""));
   if (ofRequest === digest && isKey) return key;
-  throw invalidArgument("page_token", "is not one of a request with these fields; begin with the first page");
+  throw invalidArgument(
+    "page_token",
+    "does not belong to a request with these fields; start again from the first page",
+  );
 }
 
 function textsFrom(token: string): readonly string[] {

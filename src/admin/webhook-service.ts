@@ -58,7 +58,7 @@ export function createWebhookService(options: AdminOptions): ServiceImpl<typeof 
     },
     async listWebhookDeliveries(request) {
       const { publicKey, userId, providerName } = request;
-      if (providerName !== "" && userId === "") throw invalidArgument("provider_name", "goes with user_id only");
+      if (providerName !== "" && userId === "") throw invalidArgument("provider_name", "requires user_id");
       const page = pageFrom(request, [publicKey, userId, providerName], [NUMBER_PART]);
       const rest = await options.store.webhooks.listDeliveries({
         applicationId: (await namedApplication(applications, publicKey)).id,

@@ -107,7 +107,7 @@ async function diskRoomOf({ database }: Pick<Config, "database">) {
 
 async function loadTokens({ config, parts: { logger } }: Wiring): Promise<readonly AdminToken[]> {
   const { adminTokenFile: file, keyFileMustExist: mustExist } = config;
-  const onCreated = () => logger.info({ file }, "made a file with a new admin token");
+  const onCreated = () => logger.info({ file }, "created a file with a new admin token");
   return loadAdminTokens(file, { mustExist, onCreated });
 }
 

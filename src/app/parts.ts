@@ -50,7 +50,7 @@ export interface ServiceOptions {
 const CLIENT_FAULTS: ReadonlySet<string> = new Set(["client", "session"]);
 
 const NO_SDK =
-  "RELAY_TRACES is on, but no OpenTelemetry SDK is loaded, so no spans are made: docs/monitoring.md says how to load one";
+  "RELAY_TRACES is on, but no OpenTelemetry SDK is loaded, so no spans are created: docs/monitoring.md says how to load one";
 
 /** Time for answers of token endpoints that are still in flight when the start fails. */
 const FAILED_START_GRACE_MS = 10_000;
@@ -100,11 +100,10 @@ export async function openParts(config: Config, options: ServiceOptions, closers
   const metrics = createServiceMetrics(config, closers);
   const store = await openStore(config, {
     onOperation: metrics?.store,
-    onDamagedCalls: (file) => options.logger.warn({ file }, "call records were damaged and are begun anew"),
+    onDamagedCalls: (file) => options.logger.warn({ file }, "call records were damaged; starting new ones"),
     onHealth: (check, problem) => {
-      if (problem === undefined) options.logger.info({ check }, "the store is well again");
-      else
-        options.logger.error({ check, problem: problem.message, ...describeError(problem) }, "the store is not well");
+      if (problem === undefined) options.logger.info({ check }, "store check recovered");
+      else options.logger.error({ check, problem: problem.message, ...describeError(problem) }, "store check failed");
     },
   });
   closers.push(() => store.close());
@@ -165,7 +164,8 @@ function openSpoolFor(config: Config, { store, log, logger }: Made, closers: Clo
   const spool = openSpool({
     ...spoolPlaceOf(config, store.id),
     onFault: (error) => log.fault("spool", error),
-    onLeft: (file, answers, why) => logger.error({ file, answers, why }, "answers of token endpoints wait in a spool"),
+    onLeft: (file, answers, why) =>
+      logger.error({ file, answers, why }, "token endpoint answers are waiting in a spool"),
   });
   closers.push(() => spool.close(store.connections.freeLeases));
   return spool;

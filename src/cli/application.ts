@@ -66,12 +66,12 @@ function textFromApplication(application: Application, icon: string | null): str
     ["browser origins", allowedOrigins.join(", ") || "none: no browser access"],
     ["client addresses", allowedAddresses.join(", ") || "any"],
     ["redirects to", application.allowedRedirectUris.join(", ") || "nowhere"],
-    ["calls a minute", callsText(application.callsPerMinute)],
+    ["calls per minute", callsText(application.callsPerMinute)],
     ["  per connection", callsText(application.connectionCallsPerMinute)],
     ["call rules", callRulesText(application)],
     ["call tokens", `valid for ${maxSecondsOf(application)} seconds at most`],
     ["accent colour", application.accentColor || "the relay's own"],
-    ["icon", icon ?? "none: its initial"],
+    ["icon", icon ?? "none: shows its initial"],
     ["calls captured", captureUntil === null ? "no" : `until ${captureUntil}`],
     ["created", new Date(application.createdAt).toISOString()],
     ["updated", new Date(application.updatedAt).toISOString()],
@@ -80,7 +80,7 @@ function textFromApplication(application: Application, icon: string | null): str
 
 function callRulesText({ callRules }: Application): string {
   const counts = Object.entries(callRules).map(([name, rules]) => `${name} (${rules.length})`);
-  return counts.join(", ") || "none: its calls are not bounded";
+  return counts.join(", ") || "none: its calls are not restricted";
 }
 
 function callsText(callsPerMinute: number): string {
@@ -101,7 +101,7 @@ export async function applicationOf(
 export async function activeApplicationOf(store: Pick<Store, "applications">, publicKey: string): Promise<Application> {
   const application = await applicationOf(store, publicKey);
   if (application.state === "ACTIVE") return application;
-  throw failure("This application is disabled. 'relay app update --enable' accepts its calls again.");
+  throw failure("This application is disabled. 'relay app update --enable' enables it again.");
 }
 
 /** The error for an unknown public key. */
@@ -175,7 +175,7 @@ export async function readCallRules(file: string | undefined): Promise<Readonly<
   const value = uniqueObjectFrom(bytes, { maxDepth: 8 });
   if (value !== undefined) return value;
   throw usageError(
-    '--call-rules: must be a JSON object that names no member twice, such as {"github": [{"methods": ["GET"]}]}.',
+    '--call-rules: must be a JSON object without duplicate members, such as {"github": [{"methods": ["GET"]}]}.',
   );
 }
 

@@ -30,9 +30,9 @@ export function writeExplanation(explanation: Explanation, { json }: { readonly 
 }
 
 const REFRESHES: Readonly<Record<RefreshNeed, string>> = {
-  none: "none: the token is sent as it is",
-  beside: "beside the call: the token is sent as it is",
-  before: "before the call: the token has ended, and a new one is sent",
+  none: "none: the current token is sent",
+  beside: "in the background: the current token is sent",
+  before: "before the call: no valid token is stored, so a new one is obtained and sent",
 };
 
 /** An explanation as text: the decisions, then the request as it would be sent. */

@@ -34,18 +34,18 @@ export const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 /** Message for a relay that cannot be reached or whose certificate is not trusted. */
 export function unreachable(relayUrl: string, code: string): string {
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
-    return `The certificate of ${relayUrl} is for another name (${code}). Name the relay with --relay as its certificate does.`;
+    return `The certificate of ${relayUrl} is for another name (${code}). Give --relay the name in the certificate.`;
   }
   if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") {
-    return `The certificate of ${relayUrl} is not valid at this time (${code}). Replace it, or set the clock.`;
+    return `The certificate of ${relayUrl} is not valid at this time (${code}). Replace it, or correct the clock.`;
   }
   if (/CERT|^UNABLE_TO_|^INVALID_(?:CA|PURPOSE)$/.test(code)) {
-    return `The certificate of ${relayUrl} is not trusted here (${code}). For a private one set NODE_EXTRA_CA_CERTS to a file with the certificate of whoever signed it, or with itself where nobody else did.`;
+    return `The certificate of ${relayUrl} is not trusted here (${code}). For a private certificate, set NODE_EXTRA_CA_CERTS to a file with the CA's certificate, or with the certificate itself if it is self-signed.`;
   }
   if (code === "EPROTO" || code.startsWith("ERR_SSL_") || code.startsWith("ERR_TLS_")) {
-    return `${relayUrl} does not speak TLS as asked (${code}). Is it http rather than https? --relay names the address.`;
+    return `${relayUrl} does not speak TLS as expected (${code}). Is it http rather than https? --relay sets the address.`;
   }
-  return `No relay answers at ${relayUrl} (${code}). Start it with 'relay serve', or name another one with --relay.`;
+  return `No relay answers at ${relayUrl} (${code}). Start it with 'relay serve', or give another address with --relay.`;
 }
 
 /** What `relay call` sends, over any protocol. */
@@ -139,7 +139,7 @@ export function writeAnswer(row: ResultRow, { include }: RowOutputOptions): void
   write("");
   if (isTerminal()) writeForPerson(row.contentType, row.body);
   else writeOutput(row.body);
-  if (row.possiblyTruncated) writeNote("The provider gave this answer no length: its end may be missing.");
+  if (row.possiblyTruncated) writeNote("The provider sent no length for this answer, so its end may be missing.");
 }
 
 /** Prints JSON and text for a terminal, with control characters escaped. Other types would only garble it. */

@@ -78,7 +78,7 @@ function messageFrom(call: CallRequestText, { responseMode }: CallTarget): Messa
 function payloadFrom(text: string | undefined): { payload?: JsonObject } {
   if (text === undefined) return {};
   if (!surveyJson(Buffer.from(text)).hasInexactNumber) return { payload: JSON.parse(text) as JsonObject };
-  throw usageError("-d has a number that a typed message cannot hold exactly; send it with --protocol rest.");
+  throw usageError("-d contains a number that a typed message cannot represent exactly; send it with --protocol rest.");
 }
 
 function textFrom(error: ConnectError, relayUrl: string): string {
@@ -136,5 +136,5 @@ function rowFromEnvelope(envelope: Buffer): CallRow {
   } catch {
     // Reported below. The parser's message would quote the answer.
   }
-  throw failure("The answer is not a relay's envelope. Check the address that --relay or RELAY_LISTEN names.");
+  throw failure("The answer is not a relay's envelope. Check the address in --relay or RELAY_LISTEN.");
 }

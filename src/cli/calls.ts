@@ -89,7 +89,7 @@ function addCallsShow(group: Command): void {
     usage: "show <call-id>",
     about: "Show one call by the callId of its answer, with its headers and bodies if they were captured.",
     examples: ["relay calls show CALL_ID"],
-    more: "Headers and bodies are captured while 'relay app capture' says so. Credentials in them are masked.",
+    more: "Headers and bodies are captured only while 'relay app capture' is on. Credentials in them are masked.",
   }).action(show);
 }
 
@@ -106,7 +106,7 @@ async function show(callId: string, options: { readonly json?: boolean }): Promi
 async function findAll({ store, sealer }: OpenStore, callId: string) {
   const call = await findCall(store.calls, callId);
   if (call === undefined) {
-    throw failure("There is no record of this call. Check the id; only the last calls of some days are kept.");
+    throw failure("There is no record of this call. Check the id; only recent calls are kept.");
   }
   return { call, capture: await captureOf({ store, sealer }, callId) };
 }
@@ -192,7 +192,7 @@ function placeOf({ origin, path }: StoredCall): string {
 
 /** A captured call as text, laid out like the two HTTP messages. */
 function textFromCapture({ request, response, message }: CaptureContent): string {
-  const sent = request.isSent ? "Sent to the provider:" : "Described by the caller, and not sent:";
+  const sent = request.isSent ? "Sent to the provider:" : "Described by the caller, not sent:";
   const lines = [sent, ...messageLines(`${request.method} ${request.url}`, request.headers, request.body)];
   if (response !== undefined) {
     lines.push("", "Answered by the provider:");
@@ -208,7 +208,7 @@ function messageLines(first: string, headers: HeaderPairs, body: CapturedBody | 
 }
 
 function bodyLines({ bytes, text, isCut }: CapturedBody): string[] {
-  if (text === undefined) return [`(${bytes} bytes that are no text)`];
+  if (text === undefined) return [`(${bytes} bytes that are not text)`];
   const lines = text.split(/\r?\n/).map(printable);
-  return isCut ? [...lines, `(the beginning of ${bytes} bytes)`] : lines;
+  return isCut ? [...lines, `(cut off; ${bytes} bytes in all)`] : lines;
 }

@@ -88,13 +88,17 @@ function addClientPut(group: Command): void {
     usage: "put",
     about: "Store an application's OAuth client at a provider, its secret sealed. Replaces an existing one.",
     examples: ["relay client put --app PUBLIC_KEY --provider github < client.json"],
-    more: `Standard input holds {"client_id": "…", "client_secret": "…"}; a public client has no
-client_secret. The secret is no argument, since those stand in the shell's history. A further
-member "scope" is what users are asked to allow, instead of the definition's default.`,
+    more: `Standard input contains {"client_id": "…", "client_secret": "…"}; a public client has no
+client_secret. The secret is not an argument, because arguments appear in the shell's history. An
+optional member "scope" sets the scope to request instead of the definition's default.`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .requiredOption("--provider <name>", "the provider's name or alias")
-    .option("--param <name=value>", "parameter of the provider's origin that the client is for", collect)
+    .option(
+      "--param <name=value>",
+      "parameter of the provider's origin, such as subdomain=acme, if the client is only for that value; repeatable",
+      collect,
+    )
     .action(put);
 }
 

@@ -213,7 +213,8 @@ async function readAll(stream: Readable, name: string, maxBytes: number): Promis
   let size = 0;
   for await (const chunk of piecesOf(stream, name)) {
     size += chunk.length;
-    if (size > maxBytes) throw usageError(`${name} holds more than ${maxBytes} bytes; give what the command expects.`);
+    if (size > maxBytes)
+      throw usageError(`${name} is larger than ${maxBytes} bytes, the most that this command reads.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -245,7 +246,9 @@ export async function readPrivateKey(file: string | undefined): Promise<string |
   const key = text?.trim() ?? "";
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   if (file === undefined && key === "") return undefined;
-  throw usageError(`${file ?? PRIVATE_KEY_VARIABLE} does not hold a private key: one word of printable characters.`);
+  throw usageError(
+    `${file ?? PRIVATE_KEY_VARIABLE} does not contain a private key, which is one word of printable ASCII characters.`,
+  );
 }
 
 /** Refresh interval of the progress line. */

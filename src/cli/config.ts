@@ -36,7 +36,7 @@ function addConfigCheck(group: Command): void {
     about:
       "Check the settings and the files and database they name. Prints every problem at once, or the values in effect.",
     examples: ["RELAY_DEADLINE_MS=10000 relay config check"],
-    more: "Creates and changes nothing, so it can run before or beside the service. Exit code 2 for any problem.",
+    more: "Creates and changes nothing, so it can run before the service or alongside it. Exit code 2 if there is any problem.",
   }).action(checkConfig);
 }
 

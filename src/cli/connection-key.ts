@@ -92,7 +92,7 @@ function troubleFields(connection: Connection): ReadonlyArray<readonly [string, 
   return [
     ["refresh failing since", since],
     ["last answer", last],
-    ...(nextTryAt === undefined ? [] : [["next try", `${timeFrom(nextTryAt)}, when it is called`] as const]),
+    ...(nextTryAt === undefined ? [] : [["next try", `at the first call after ${timeFrom(nextTryAt)}`] as const]),
   ];
 }
 

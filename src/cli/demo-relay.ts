@@ -146,7 +146,7 @@ export function demoLines(relay: DemoRelay): string {
 
 Watch the calls in the console, in a browser:
   ${adminUrl}/
-It asks for an admin token. That of this demo is
+It asks for an admin token. This demo's token is
   ${adminToken}
 
 Paste the rest into another terminal, in this folder.
@@ -157,17 +157,17 @@ JSON route:
 The relay's own client:
   npx relay call ${providerName} --app ${publicKey} --user ${userId} --relay ${relayUrl} ${url}
 
-Typed, with the schema of this folder:
+Typed, with the schema in this folder:
   npx buf curl --schema proto --protocol grpc --http2-prior-knowledge ${message}
   npx buf curl --schema proto --protocol grpcweb ${message}
   npx buf curl --schema proto --protocol connect ${message}
 
-Typed, by server reflection:
+Typed, with server reflection:
   npx buf curl --protocol grpc --http2-prior-knowledge ${message}
   npx buf curl --protocol grpcweb --http2-prior-knowledge ${message}
   npx buf curl --protocol connect --http2-prior-knowledge ${message}
 
-Connect an account of another user, in a browser:
+Connect an account for another user, in a browser:
   ${relayUrl}/oauth/connect?public_key=${publicKey}&user_id=grace
 
 Administer, with the same token:

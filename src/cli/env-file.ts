@@ -21,7 +21,7 @@ export function loadEnvFile(named: string | undefined): void {
   for (const [name, value] of Object.entries(parseEnv(text))) {
     if (/^NODE_(?!ENV$)/.test(name))
       writeNote(
-        `warning: ${file}: ${name} has no effect here, since Node.js has read it before; set it in the terminal`,
+        `warning: ${file}: ${name} has no effect in this file, because Node.js reads it before; set it in the environment`,
       );
     if (!process.env[name]) process.env[name] = value;
   }

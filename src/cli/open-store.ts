@@ -48,7 +48,8 @@ export async function withStoreOf<Result>(
   // With an existing database, a new key would open nothing.
   const sealer = await loadSealer(keyFile, keyFileMustExist || hasDatabase);
   const store = await openStore(config, {
-    onDamagedCalls: (file) => writeNote(`The records of calls were damaged. They are in ${file}, and begun anew.`),
+    onDamagedCalls: (file) =>
+      writeNote(`The call records were damaged. They were moved to ${file}, and new ones started.`),
   });
   try {
     await verifyKeys(store, sealer);
@@ -72,9 +73,9 @@ export function noDatabase(database: DatabaseLocation): Error {
   const problem =
     database.kind === "sqlite"
       ? `${resolve(database.path)} does not exist`
-      : `${textFromDatabaseLocation(database)} holds no store`;
+      : `${textFromDatabaseLocation(database)} contains no store`;
   return usageError(
-    `RELAY_DATABASE: ${problem}. Commands read the settings of their own terminal: run this in the folder of the service, or name its settings with --env-file FILE. 'relay serve' makes a new store.`,
+    `RELAY_DATABASE: ${problem}. Commands read the settings of the terminal they run in: run this in the folder of the service, or give its settings with --env-file FILE. 'relay serve' creates a new store.`,
   );
 }
 
@@ -114,8 +115,8 @@ export function requireProvider(catalog: ProviderCatalog, name: string): Provide
   const provider = catalog.find(name);
   if (provider !== undefined) return provider;
   const { RELAY_PROVIDERS: paths = "" } = process.env;
-  const read = paths === "" ? "is not set here" : `is ${paths} here`;
+  const value = paths === "" ? "is not set" : `is ${paths}`;
   throw failure(
-    `There is no provider of this name. Commands read RELAY_PROVIDERS of their own terminal, which ${read}; the service's may differ, and --env-file FILE names its settings. 'relay provider list' lists them.`,
+    `There is no provider with this name. Commands read RELAY_PROVIDERS of the terminal they run in, where it ${value}; the service's may differ, so give its settings with --env-file FILE. 'relay provider list' lists the providers.`,
   );
 }

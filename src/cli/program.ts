@@ -52,7 +52,7 @@ async function createProgram(name: string | undefined): Promise<Command> {
   const program = new Command("relay")
     .description("Performs API calls at OAuth providers with stored tokens that callers never see.")
     .version(packageVersion())
-    .option(`${ENV_FILE} <file>`, "settings, one NAME=VALUE a line; by default relay.env beside the database")
+    .option(`${ENV_FILE} <file>`, "settings file, one NAME=VALUE per line; by default relay.env next to the database")
     .hook("preAction", (command) => loadEnvFile(command.opts<{ envFile?: string }>().envFile))
     .exitOverride()
     .configureOutput({ writeOut: writeOutput })
@@ -66,7 +66,7 @@ async function createProgram(name: string | undefined): Promise<Command> {
 const HELP = `
 Exit codes: 0 done, 1 the operation failed, 2 the usage or the configuration is wrong.
 Settings come from RELAY_ variables, or from a file of them: 'relay serve --help' lists them.
-Without a command: 'relay start'.
+Without a command, 'relay' does the same as 'relay start'.
 
 Example:
   $ relay app create "My application"`;

@@ -10,7 +10,7 @@ import { administrationOf, loadCatalog, type OpenStore, requireProvider, withSto
 export function addToken(program: Command): void {
   addGroup(program, {
     usage: "token",
-    about: "Make call tokens: what stands for one user of an application, for a time, within rules.",
+    about: "Create call tokens: each allows one user's calls, for a limited time and within rules.",
     examples: ["relay token create --app PUBLIC_KEY --user ada --provider github --method GET"],
     commands: [addTokenCreate],
   });
@@ -30,26 +30,27 @@ interface CreateOptions {
 function addTokenCreate(group: Command): void {
   addCommand(group, {
     usage: "create",
-    about: "Make a call token and print it, this once. The audit trail says that it was made, and never holds it.",
+    about: "Create a call token and print it once. The audit trail records that it was created, never the token.",
     examples: [
       "relay token create --app PUBLIC_KEY --user ada --provider github --ttl 15m --method GET --path '/repos/acme/**'",
       'curl https://relay.example.com/oauth/method/github/call -H "authorization: Bearer $(relay token create --app PUBLIC_KEY --user ada)" …',
     ],
-    more: `A call must fit each of method, host and path that is given. In a path * is one segment, ** any number of them.
-Where an application asks for its public key alone, whoever reads the token can call without it: see docs/call-tokens.md.`,
+    more: `A call must match one of the given methods, one of the hosts and one of the paths. In a path, * matches one segment
+and ** any number of them. If an application requires only its public key, anyone who reads the token can call without it:
+see docs/call-tokens.md.`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .requiredOption("--user <id>", "the user's id in the application")
-    .option("--provider <name>", "provider that it is for; repeatable; all of them by default", collect)
+    .option("--provider <name>", "provider that may be called; repeatable; all by default", collect)
     .option(
       "--ttl <duration>",
       "how long it is valid, such as 90s, 15m or 8h",
       parseDuration,
       DEFAULT_CALL_TOKEN_SECONDS,
     )
-    .option("--method <method>", "HTTP method that it lets through; repeatable; any by default", collect)
-    .option("--host <host>", "host that it lets through; repeatable; any by default", collect)
-    .option("--path <path>", "path that it lets through; repeatable; any by default", collect)
+    .option("--method <method>", "HTTP method that is allowed; repeatable; any by default", collect)
+    .option("--host <host>", "host that is allowed; repeatable; any by default", collect)
+    .option("--path <path>", "path that is allowed; repeatable; any by default", collect)
     .action(create);
 }
 
@@ -77,7 +78,7 @@ async function create(options: CreateOptions): Promise<void> {
 const FIELDS = { lifetime_seconds: "--ttl in seconds", rules: "--method, --host and --path" } as const;
 
 const OPEN_DOOR =
-  "This application asks for its public key alone, so whoever reads the token can call without it, and without its rules. 'relay app update PUBLIC_KEY --caller-auth private-key' closes that.";
+  "This application requires only its public key, so anyone who reads the token can call without it and bypass its rules. 'relay app update PUBLIC_KEY --caller-auth private-key' prevents that.";
 
 /** One rule from all given options; undefined if there are none. */
 function rulesFrom({ method, host, path }: CreateOptions) {

@@ -69,7 +69,7 @@ function combinationProblems(config: Config): string[] {
     ...(config.adminListen === "off" ? [] : listenProblems(config, "RELAY_ADMIN_LISTEN", config.adminListen)),
   ];
   if (config.adminListen !== "off" && isSamePort(config.listen, config.adminListen)) {
-    problems.push("RELAY_ADMIN_LISTEN: must be another port than that of RELAY_LISTEN");
+    problems.push("RELAY_ADMIN_LISTEN: must use a different port from RELAY_LISTEN");
   }
   if (config.allowLoopback && config.keyFileMustExist) {
     problems.push("RELAY_ALLOW_LOOPBACK: is for development and cannot be used with NODE_ENV=production");
@@ -137,7 +137,7 @@ export function configWarnings(
   }));
   const proxies = PROXIES.filter((name) => env[name]).map((setting) => ({
     setting,
-    text: "is ignored: the relay connects to providers itself, since it judges the address that it dials",
+    text: "is ignored: the relay connects to providers directly, because it must check the address it dials",
   }));
   const isCleartext = adminListen !== "off" && tlsCertFile === undefined && !isLoopbackHost(adminListen.host);
   return [

@@ -13,10 +13,10 @@ export function runtimeProblems(
   if (has("--insecure-http-parser")) problems.push("--insecure-http-parser: accepts smuggled requests; remove it");
   if (has("--tls-keylog")) problems.push("--tls-keylog: writes the keys of provider connections to a file; remove it");
   if (/\*|\b(http|http2|undici|net|tls|stream|fetch)\b/i.test(env["NODE_DEBUG"] ?? "")) {
-    problems.push("NODE_DEBUG: prints request headers, and so tokens; unset it");
+    problems.push("NODE_DEBUG: prints request headers, and with them tokens; unset it");
   }
   if (env["NODE_ENV"] === "production" && has("--inspect", "--inspect-brk", "--inspect-wait")) {
-    problems.push("--inspect: lets whoever reaches the inspector read tokens; not with NODE_ENV=production");
+    problems.push("--inspect: lets anyone who reaches the inspector read tokens; not allowed with NODE_ENV=production");
   }
   return problems;
 }

@@ -62,7 +62,7 @@ export const TABLE = {
   publicUrl: {
     ...optional("RELAY_PUBLIC_URL", format(parsePublicUrl, "an https origin, such as https://relay.example.com")),
     about:
-      "https origin at which browsers reach the public port, without a path; by default where it listens, if that is https or loopback",
+      "https origin at which browsers reach the public port, without a path; by default the address it listens on, if that is https or loopback",
   },
   database: {
     ...setting("RELAY_DATABASE", "sqlite:data/relay.db", format(parseDatabaseLocation, DATABASE_FORMAT)),
@@ -81,7 +81,7 @@ export const TABLE = {
   spool: {
     ...optional("RELAY_SPOOL", TEXT),
     about:
-      "folder on this machine for token answers that the database cannot take right now, and for the locks that show which relays are alive; by default spool beside the SQLite file, or data/spool",
+      "folder on this machine for token answers that the database cannot take right now, and for the locks that show which relays are alive; by default spool next to the SQLite file, or data/spool",
   },
   keyFile: {
     ...setting("RELAY_KEY_FILE", "data/relay.key", TEXT),
@@ -105,8 +105,7 @@ export const TABLE = {
   },
   upstreamKeepAliveMs: {
     ...setting("RELAY_UPSTREAM_KEEP_ALIVE_MS", "60000", integer(1000, 600_000)),
-    about:
-      "how long an idle provider socket is kept; less where the provider says so, or was seen to close one earlier",
+    about: "how long an idle provider socket is kept; shorter if the provider says so or has closed one earlier",
   },
   upstreamQuietMs: {
     ...setting("RELAY_UPSTREAM_QUIET_MS", "10", integer(0, 1000)),
@@ -141,7 +140,7 @@ export const TABLE = {
   writeTimeoutMs: {
     ...setting("RELAY_WRITE_TIMEOUT_MS", String(DEFAULT_LIMITS.writeTimeoutMs), integer(1000, 600_000)),
     about:
-      "a client that reads nothing of its answer for this long is disconnected, streams included; a slow reader is not. Unread answers take memory that others need",
+      "a client that reads none of its answer for this long is disconnected, streams included; slow readers are not. Unread answers occupy memory that others need",
   },
   /** Number of serving processes; with 1 there are no workers. */
   workers: {
@@ -155,12 +154,13 @@ export const TABLE = {
   },
   mcp: {
     ...setting("RELAY_MCP", "off", ON_OFF),
-    about: "on or off; POST /mcp on the public port, where agents call with a call token. Off: few relays serve agents",
+    about:
+      "on or off; POST /mcp on the public port, where agents call with a call token; off by default, because few relays serve agents",
   },
   mcpMaxAnswerBytes: {
     ...setting("RELAY_MCP_MAX_ANSWER_BYTES", String(64 * 1024), integer(1024, MIB)),
     about:
-      "so much of a provider's answer is shown to an agent; about 20,000 tokens, of which a model's memory holds several",
+      "most bytes of a provider's answer that are shown to an agent; about 20,000 tokens, so a model's context holds several answers",
   },
   logLevel: {
     ...setting("RELAY_LOG_LEVEL", "info", format(oneOf(...LOG_LEVELS).parse, `one of ${LOG_LEVELS.join(", ")}`)),
@@ -176,7 +176,7 @@ export const TABLE = {
   },
   callRecords: {
     ...setting("RELAY_CALL_RECORDS", "on", ON_OFF),
-    about: "on or off; records of the last calls of each application, for relay calls and the administration port",
+    about: "on or off; records of the last calls of each application, for 'relay calls' and the administration port",
   },
   callRecordsPerApplication: {
     ...setting("RELAY_CALL_RECORDS_PER_APPLICATION", "10000", integer(100, 1_000_000)),
@@ -193,7 +193,7 @@ export const TABLE = {
   refreshTimeoutMs: {
     ...setting("RELAY_REFRESH_TIMEOUT_MS", "120000", integer(1000, MAX_REFRESH_TIMEOUT_MS)),
     about:
-      "how long to wait for the answer to a refresh request, even when no caller waits any more: the refresh token is used up once it is sent, and only the answer has the next one",
+      "how long to wait for the answer to a refresh request, even when no caller waits any more: sending it uses up the refresh token, and only the answer contains the next one",
   },
   connectTimeoutMs: {
     ...setting("RELAY_CONNECT_TIMEOUT_MS", "5000", integer(50, 60_000)),
@@ -205,7 +205,7 @@ export const TABLE = {
   },
   maxStreamRequestBytes: {
     ...setting("RELAY_MAX_STREAM_REQUEST_BYTES", String(1024 * MIB), integer(1024, 1024 * 1024 * MIB)),
-    about: "largest request body of the pass-through, which is sent on as it comes; room for a video, and an end",
+    about: "largest request body of the pass-through, which is streamed; room for a video, but bounded",
   },
   maxResponseBytes: {
     ...setting("RELAY_MAX_RESPONSE_BYTES", String(10 * MIB), integer(1024, 1024 * MIB)),

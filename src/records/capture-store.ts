@@ -24,7 +24,7 @@ export interface CaptureStore {
   deleteBefore(time: number, limit: number): Promise<number>;
 }
 
-const DOES_NOT_OPEN = "What was captured of this call cannot be opened. The operator must restore the key file.";
+const DOES_NOT_OPEN = "The captured data of this call cannot be opened. The operator must restore the key file.";
 
 type CaptureKey = Pick<SealedCapture, "callId" | "applicationId">;
 

@@ -23,7 +23,8 @@ export function createLog(level: string, isShared = false): Log {
   // Accessing process.stdout makes Node.js set a pipe to non-blocking: a write to a full pipe then fails with EAGAIN.
   const { fd } = process.stdout;
   const output = { write: (bytes: Buffer) => writeSync(fd, bytes) };
-  const onTaken = (dropped: number) => logger.warn({ dropped }, "log lines were dropped: nobody read them");
+  const onTaken = (dropped: number) =>
+    logger.warn({ dropped }, "log lines were dropped because standard output was not read fast enough");
   const blocks = createLineBlocks(output, onTaken, isShared);
   // With workers, each line carries the process id; a single process does not need one.
   const base = cluster.isWorker ? { worker: process.pid } : null;
