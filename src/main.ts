@@ -7,18 +7,18 @@ import { createLog, describeError, type Log } from "./telemetry/log.js";
 import { killWorkers, supervise } from "./workers/supervisor.js";
 import { countForWorkers, leave, type ServiceUrls, shareOf, stopOrder, tellStarted } from "./workers/worker.js";
 
-/** Calls and refreshes in flight may take this long to finish after SIGTERM, in milliseconds. */
+/** Time for calls and refreshes in flight to finish after SIGTERM. */
 const GRACE_MS = 10_000;
 
-const NO_WORKERS = "SIGHUP is ignored: it restarts workers, and there are none; restart the service";
+const NO_WORKERS = "SIGHUP is ignored because there are no workers to restart; restart the service instead";
 
 /**
  * The process: environment → configuration → service → signals → exit code.
  *
- * Resolves to 0 after a clean stop, 1 when the service cannot start, 2 when the configuration is wrong. A second
- * signal during the stop ends the process at once.
+ * Resolves to 0 after a clean stop, 1 when the service cannot start, 2 when the configuration is wrong. A second signal
+ * during the stop ends the process at once.
  *
- * @param onListening called once, when calls are taken.
+ * @param onListening called once, when the service accepts calls.
  */
 export async function runService(
   env: Readonly<Record<string, string | undefined>>,
@@ -45,7 +45,8 @@ export async function runService(
     const started = (urls: ServiceUrls) => onListening(urls, config);
     return supervise({ count: config.workers, logger, stop, graceMs: GRACE_MS, started });
   }
-  // It would end the service in the middle of its calls, and whoever sends it means to restart without that.
+  // By default SIGHUP would end the service in the middle of its calls; the sender wants a restart without
+  // interruption.
   process.on("SIGHUP", () => logger.warn(NO_WORKERS));
   const started = ({ url, adminUrl }: ServiceUrls) => {
     logger.info({ adminUrl, url }, "listening");
@@ -54,10 +55,10 @@ export async function runService(
   return serve(config, log, { started, stopped: stop.then(() => 0) });
 }
 
-/** What is around one process that serves. */
+/** How a serving process interacts with what started it. */
 interface Surroundings {
   readonly started: (urls: ServiceUrls) => void;
-  /** Resolves when it is to end: to how long connections that rest are kept, in milliseconds. */
+  /** Resolves when the process shall stop, to how long idle connections are kept, in milliseconds. */
   readonly stopped: Promise<number>;
 }
 
@@ -77,7 +78,10 @@ async function serve(config: Config, log: Log, { started, stopped }: Surrounding
   return 0;
 }
 
-/** Errors of ours, and those of the system about files and ports, say what is wrong; others only what they are. */
+/**
+ * The message of a relay error or of a system error about files and ports; for any other error only class, code and
+ * place.
+ */
 function startProblem(error: unknown, config: Config): string {
   if (!(error instanceof Error)) return "unknown error";
   const { code, syscall, port } = error as NodeJS.ErrnoException & { readonly port?: number };
@@ -86,7 +90,7 @@ function startProblem(error: unknown, config: Config): string {
   return isForOperator ? error.message : Object.values(describeError(error)).filter(Boolean).join(" ");
 }
 
-/** The port tells which of the two addresses it is. */
+/** Message for a port that cannot be opened. The port number tells which of the two settings it is. */
 function listenProblem(message: string, code: string | undefined, port: number | undefined, config: Config): string {
   const { adminListen } = config;
   const isAdmin = adminListen !== "off" && adminListen.port === port && config.listen.port !== port;
@@ -95,7 +99,10 @@ function listenProblem(message: string, code: string | undefined, port: number |
   return `${message}. Another relay or 'relay demo' may be running there: stop it, or set ${setting} to another address.`;
 }
 
-/** What nobody caught ends the process, told by class and place only: Node.js would print the whole error (threats L09). */
+/**
+ * Ends the process on an uncaught error and logs only its class, code and place: Node.js would print the whole error
+ * (threats L09).
+ */
 function endOnFault(logger: Logger): void {
   for (const event of ["uncaughtException", "unhandledRejection"] as const) {
     process.on(event, (error: unknown) => {

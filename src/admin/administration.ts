@@ -5,9 +5,9 @@ import type { OAuthClientStore } from "../oauth/oauth-client.js";
 import type { Sealer } from "../sealing/seal.js";
 import type { WebhookStore } from "../webhooks/webhook-store.js";
 
-/** What the stored things of operators are changed with, by the administration port and by commands alike. */
+/** What is needed to change stored data on behalf of an operator: used by the administration port and by commands. */
 export interface Administration {
-  /** Who does it: the name of an admin token, or `cli:` and the operating system's user. */
+  /** Who makes the change: the name of an admin token, or `cli:` and the operating system's user. */
   readonly actor: string;
   readonly store: AdministeredStore;
   readonly sealer: Sealer;
@@ -25,7 +25,7 @@ export interface AdministeredStore {
   readonly audit: AuditStore;
 }
 
-/** A method that changes something, without its package. */
+/** A method that changes data, without its package. */
 type ChangingMethod =
   | `ApplicationService.${"Create" | "Update" | "Delete"}Application`
   | "ApplicationService.RotateApplicationKey"
@@ -38,23 +38,23 @@ type ChangingMethod =
   | `CallRecordService.${"Start" | "Stop"}CallCapture`
   | "CallService.PerformCall";
 
-/** A command that no method does the same as. */
+/** A command without an equivalent method. */
 type ChangingCommand = "relay connection export" | "relay console" | "relay console sign-out" | "relay key rotate";
 
-/** Members that the schema has another name for than its spelling. */
+/** Members whose name in the schema is not just their snake_case form. */
 const FIELD_NAMES: ReadonlyMap<string, string> = new Map([
   ["name", "display_name"],
   ["captureUntil", "capture_end_time"],
   ["privateKeyHash", "private_key"],
 ]);
 
-/** The schema's names of what a change gives. */
+/** The fields of a change, by their names in the schema. */
 export function fieldsOf(change: object): readonly string[] {
   const inSnakeCase = (member: string) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   return Object.keys(change).map((member) => FIELD_NAMES.get(member) ?? inSnakeCase(member));
 }
 
-/** The entry that is written with a change. */
+/** The audit entry that is written with a change. */
 export function auditEntryFrom(
   { actor, newAuditStamp }: Pick<Administration, "actor" | "newAuditStamp">,
   method: ChangingMethod | ChangingCommand,
@@ -71,16 +71,17 @@ export function auditEntryFrom(
   };
 }
 
-/** How many ids of one millisecond come one after another: 12 bits. */
+/** Highest counter value within one millisecond: 12 bits. */
 const MAX_COUNT = 0xfff;
 
-/** When something was written down, and its id, which begins with that. */
+/** Time and id of an audit entry. The id begins with the time. */
 export type AuditStamp = Pick<AuditEntry, "id" | "at">;
 
 /**
- * Creates the maker of stamps for the audit trail. Ids are UUIDs of version 7 with a counter (RFC 9562 sections 5.7 and
- * 6.2, method 1). Each is greater than the one before, also when the clock goes back; of two processes, as their clocks
- * are. The time is the id's: who asks for what was before it does not get the record itself.
+ * Creates the generator of stamps for the audit trail. Ids are UUIDs of version 7 with a counter (RFC 9562 sections 5.7
+ * and 6.2, method 1). Within a process each id is greater than the one before, even when the clock goes back; across
+ * processes the order is that of their clocks. `at` is the time in the id, so a query for entries before `at` excludes
+ * the entry itself.
  *
  * @param now milliseconds since the epoch.
  * @param random 8 random bytes.
@@ -97,7 +98,7 @@ export function createAuditStamps(now: () => number, random: () => Uint8Array): 
   };
 }
 
-/** Smaller than every id of this moment on, greater than every one before it. @param at milliseconds since the epoch. */
+/** Sorts before every id from this moment on, and after every earlier one. @param at milliseconds since the epoch. */
 export function auditIdBefore(at: number): string {
   return `${timeText(at)}-`;
 }
@@ -116,15 +117,14 @@ function timeText(ms: number): string {
   return `${text.slice(0, 8)}-${text.slice(8)}`;
 }
 
-/** What an operator's action is about. */
+/** The resource that an operator's action concerns. */
 export interface Resource {
   /** Such as `applications/KEY/webhook`. */
   readonly name: string;
-  /** Of the application that it belongs to; empty for none. */
+  /** Public key of its application; empty for none. */
   readonly publicKey: string;
 }
 
-/** An application. */
 export function applicationResource(publicKey: string): Resource {
   return resource(publicKey);
 }
@@ -149,7 +149,7 @@ export function webhookResource(publicKey: string): Resource {
   return resource(publicKey, "webhook");
 }
 
-/** Each part percent-encoded, so that an id with a slash in it looks like no other resource. */
+/** Percent-encodes each part, so that an id with a slash cannot look like another resource. */
 function resource(publicKey: string, ...parts: readonly string[]): Resource {
   return { publicKey, name: ["applications", publicKey, ...parts].map(encodeURIComponent).join("/") };
 }

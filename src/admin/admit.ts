@@ -7,37 +7,41 @@ import { codeOf, createSecretFile } from "../lib/secret-file.js";
 import type { Session, SessionStore } from "../model/audit.js";
 import { isRefusedByStore } from "../model/errors.js";
 
-/** Why somebody may not go on. */
+/** A request that is not admitted. */
 export interface Refused {
   readonly isAdmitted: false;
-  /** Until the next try is looked at; 0 for at once. */
+  /** Seconds until the next attempt is considered; 0 for at once. */
   readonly waitSeconds: number;
-  /** It cannot be known now whether the session was ended. */
+  /** The store cannot tell at the moment whether the session was ended. */
   readonly isUnknown?: true;
 }
 
-/** Judges the sender of a request to the administration port. Rejects with faults alone: a store that refuses makes it unknown. */
+/**
+ * Authenticates a request to the administration port. Rejects only with faults; an unavailable store gives `isUnknown`.
+ */
 export type Admit = (
   request: HttpRequest,
 ) => Promise<{ readonly isAdmitted: true; readonly operator: Operator } | Refused>;
 
-/** What admitting needs. */
+/** Options of {@link createAdmit}. */
 interface AdmitOptions {
   readonly authenticate: Authenticate;
   readonly sessions: Pick<SessionStore, "isEnded">;
   readonly clientAddress: (request: HttpRequest) => string;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
 }
 
-/** Of one client in a minute: a scraper with an old token sends four. */
+/** Wrong tokens allowed per client and minute: a metrics scraper with an old token sends four. */
 export const MAX_WRONG_TOKENS = 60;
 
 /**
- * Creates the judge. A client that has sent too many wrong tokens is refused with 429 for the rest of that minute, whatever
- * it sends, so that nobody goes through tokens that an operator chose badly. Requests without a token are no tries: any web
- * page can make an operator's browser send those. Nor are sessions that are over, which open tabs go
- * on sending; one with a wrong signature is, since signatures are made of tokens.
+ * Creates the authentication check with a rate limit. A client that has sent too many wrong tokens is refused with 429
+ * for the rest of that minute, whatever it sends, so that nobody can guess a weak token that an operator chose.
+ *
+ * Requests without a token do not count: any web page can make an operator's browser send those. Nor do expired or
+ * ended sessions, which open tabs keep sending. A session with a wrong signature counts, since signatures are made from
+ * tokens.
  */
 export function createAdmit({ authenticate, sessions, clientAddress, now }: AdmitOptions): Admit {
   const wrongTokens = createAttempts(MAX_WRONG_TOKENS, now);
@@ -55,7 +59,7 @@ export function createAdmit({ authenticate, sessions, clientAddress, now }: Admi
   };
 }
 
-/** Undefined when the store cannot be read right now. */
+/** Undefined when the store cannot be read at the moment. */
 function isEndedIn(sessions: Pick<SessionStore, "isEnded">, { id }: Session): Promise<boolean | undefined> {
   return sessions.isEnded(id).catch((error: unknown) => {
     if (!isRefusedByStore(error)) throw error;
@@ -64,17 +68,17 @@ function isEndedIn(sessions: Pick<SessionStore, "isEnded">, { id }: Session): Pr
 }
 
 /**
- * Who sent a request to the administration port; undefined without a token, or with one that is not on file; `over` for a
- * session whose time is over, or of a form that is no longer made: its signature is not looked at, so it is no guess.
+ * The operator who sent a request to the administration port. Undefined without a token or with an unknown one. `over`
+ * for an expired session, or one in an outdated form: its signature is not checked, so it is not a guess.
  */
 export type Authenticate = (request: Pick<HttpRequest, "headers">) => Operator | "over" | undefined;
 
-/** RFC 6750 section 2.1; the scheme's case means nothing (RFC 9110 section 11.1). */
+/** RFC 6750 section 2.1; the scheme is case-insensitive (RFC 9110 section 11.1). */
 const BEARER = /^Bearer +([A-Za-z0-9\-._~+/]+=*)$/i;
 
 /**
- * Creates the judge of `Authorization: Bearer`: an admin token, or the session of one. Hashes are compared, each with each,
- * so that neither the time it takes nor where it ends tells anything of a token; and no number of tries finds one (see below).
+ * Creates the check of `Authorization: Bearer`: an admin token, or a session. It compares hashes in constant time, and
+ * always all of them, so that timing reveals nothing about a token. Tokens are too long to guess: see TOKEN below.
  *
  * @param now milliseconds since the epoch.
  */
@@ -97,12 +101,12 @@ export function createAuthenticate(tokens: readonly AdminToken[], now: () => num
   };
 }
 
-/** What a request brings as bearer token; undefined for none. */
+/** The bearer token of a request; undefined if there is none. */
 export function bearerOf({ authorization = "" }: HttpRequest["headers"]): string | undefined {
   return BEARER.exec(authorization)?.[1];
 }
 
-/** The admin token itself, and no session of it; undefined for any other text. */
+/** The admin token with this text; undefined for any other text, a session included. */
 export function adminTokenOf(tokens: readonly AdminToken[], token: string): AdminToken | undefined {
   const hash = hashAdminToken(token);
   let found: AdminToken | undefined;
@@ -110,14 +114,15 @@ export function adminTokenOf(tokens: readonly AdminToken[], token: string): Admi
   return found;
 }
 
-/** A working day. */
+/** Lifetime of a session: a working day. */
 const SESSION_MS = 12 * 60 * 60_000;
-/** Older builds made them without an id. */
+/** Sessions of older builds have no id. */
 const SESSION = /^relay_session_(\d{1,15})\.(?:([A-Za-z0-9_-]{22})\.)?([A-Za-z0-9_-]{43})$/;
 
 /**
- * Makes what a browser that was let in sends in place of the admin token: it ends by itself, when its operator signs out, and
- * with that token. Every process that has loaded the token file takes it; kept is only which ones were ended.
+ * Creates the session that a signed-in browser sends in place of the admin token. It ends when it expires, when its
+ * operator signs out, or when the admin token is removed. Every process with the token file accepts it; only ended
+ * sessions are stored.
  */
 export function createSession(token: AdminToken, now: number): string {
   const endsAt = String(now + SESSION_MS);
@@ -129,28 +134,28 @@ function sessionText(endsAt: string, id: string): string {
   return `relay console session ${id} until ${endsAt}`;
 }
 
-/** Signs a text with the hash of a token, which nobody has but who can read the token file. 32 bytes. */
+/** HMAC of a text with a token's hash, which is known only to those who can read the token file. 32 bytes. */
 export function signatureOf({ hash }: AdminToken, text: string): Buffer {
   return createHmac("sha256", hash).update(text).digest();
 }
 
-/** What is counted of each, in windows of a minute that begin with the first. */
+/** A rate limiter: counts attempts per key, in windows of a minute that begin with the first attempt. */
 interface Attempts {
-  /** Whole seconds until there is room for another one; 0 when there is now. */
+  /** Whole seconds until another attempt is allowed; 0 if it is allowed now. */
   waitSeconds(whose: string): number;
   add(whose: string): void;
 }
 
 const WINDOW_MS = 60_000;
-/** Counted at once, some hundred bytes each: whoever has more addresses than this makes the oldest forgotten. */
+/** Most keys counted at once, some hundred bytes each. Beyond that the oldest are evicted. */
 const MAX_KEPT = 10_000;
 
 /**
- * Nothing counted yet. By hand, since it has to be known before a body is read, and bounded whoever comes: the limiter of
- * calls answers later, and keeps every key for its minute. Each process counts alone.
+ * Not the limiter of calls: the answer is needed before a body is read, and memory must be bounded whoever sends
+ * requests, while that one answers later and keeps every key for its minute. Each process counts for itself.
  *
- * @param max of each in a minute.
- * @param now milliseconds of a clock that never goes back.
+ * @param max attempts per key and minute.
+ * @param now milliseconds of a monotonic clock.
  */
 export function createAttempts(max: number, now: () => number): Attempts {
   const kept = new Map<string, { count: number; readonly endsAt: number }>();
@@ -174,7 +179,7 @@ export function createAttempts(max: number, now: () => number): Attempts {
   };
 }
 
-/** One admin token: whose it is, and its SHA-256. The token itself is kept nowhere. */
+/** One admin token: its operator and its SHA-256. The token itself is not kept. */
 export interface AdminToken extends Operator {
   readonly hash: Buffer;
 }
@@ -188,14 +193,14 @@ export class AdminTokenFileError extends Error {
 }
 
 const ROLES: readonly Role[] = ["read-only", "operator"];
-/** No colon: the audit trail writes `cli:` in front of whoever used the command line. */
+/** No colon: the audit trail marks users of the command line with `cli:`. */
 const NAME = /^[A-Za-z0-9._@-]{1,64}$/;
-/** b64token of RFC 6750 section 2.1. The shortest is 32 characters, 192 bits in base64: nobody guesses one. */
+/** b64token of RFC 6750 section 2.1. At least 32 characters (192 bits in base64), which cannot be guessed. */
 const TOKEN = /^(?=.{32,256}$)[A-Za-z0-9\-._~+/]+=*$/;
 
 /**
- * Reads a token file's text: `NAME ROLE TOKEN`, one a line. Blank lines and lines that start with `#` are skipped.
- * Several tokens may have one name, while one replaces the other. `path` is only for messages.
+ * Parses a token file: one `NAME ROLE TOKEN` per line. Skips blank lines and lines that start with `#`. Several tokens
+ * may share a name, so that one can replace the other. `path` is only for messages.
  */
 export function parseTokenFile(text: string, path: string): readonly AdminToken[] {
   const tokens = new Map<string, AdminToken>();
@@ -205,7 +210,7 @@ export function parseTokenFile(text: string, path: string): readonly AdminToken[
     if (typeof token === "string") throw new AdminTokenFileError(path, `line ${index + 1}: ${token}`);
     const key = token.hash.toString("hex");
     if (tokens.has(key)) {
-      throw new AdminTokenFileError(path, `line ${index + 1}: this token is on an earlier line too`);
+      throw new AdminTokenFileError(path, `line ${index + 1}: this token is also on an earlier line`);
     }
     tokens.set(key, token);
   }
@@ -213,12 +218,12 @@ export function parseTokenFile(text: string, path: string): readonly AdminToken[
   return [...tokens.values()];
 }
 
-/** A new token file: one operator with a new random token. */
+/** Text of a new token file: one operator with a new random token. */
 export function createTokenFileText(): string {
-  return `# NAME ROLE TOKEN, one a line; ROLE is read-only or operator\noperator operator ${createAdminToken()}\n`;
+  return `# NAME ROLE TOKEN, one per line; ROLE is read-only or operator\noperator operator ${createAdminToken()}\n`;
 }
 
-/** SHA-256 of a token as a request brings it. */
+/** SHA-256 of a token. */
 export function hashAdminToken(token: string): Buffer {
   return createHash("sha256").update(token).digest();
 }
@@ -241,9 +246,9 @@ function parseLine(line: string): AdminToken | string {
 
 /** How to load a token file. */
 export interface TokenFileOptions {
-  /** Reject when there is no file instead of creating it with a new token: production, as with the key file. */
+  /** Reject when there is no file, instead of creating one with a new token: for production, as with the key file. */
   readonly mustExist: boolean;
-  /** Called when this process has made the file. */
+  /** Called when this process has created the file. */
   readonly onCreated: () => void;
 }
 
@@ -279,17 +284,17 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-/** What an operator may do: see everything, or also change it. */
+/** What an operator may do: `read-only` sees everything, `operator` may also change it. */
 export type Role = "read-only" | "operator";
 
-/** Who administers: the holder of one admin token. */
+/** The holder of an admin token. */
 export interface Operator {
-  /** The token's name in the token file; it stands in the audit trail. */
+  /** The token's name in the token file; the audit trail shows it. */
   readonly name: string;
   readonly role: Role;
-  /** Of a browser; undefined for the token itself. */
+  /** The browser's session; undefined when the request carried the token itself. */
   readonly session?: Session;
 }
 
-/** Where the services of the administration port find who is calling; undefined only where nobody was put. */
+/** Context key under which services of the administration port find the operator. */
 export const operatorContextKey = createContextKey<Operator | undefined>(undefined);

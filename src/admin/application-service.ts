@@ -74,7 +74,7 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
     async createApplication(request, context) {
       const input = newApplicationFrom(requiredMessage(request.application, "application"), options.catalog);
       const { application, privateKey } = await createApplication(administrationFor(options, context), input);
-      // Nothing that could fail comes behind the write: the key is shown this once.
+      // Nothing may fail after the write: the key is shown only once.
       return { application: wholeMessageFrom(application, input.icon), privateKey };
     },
     async updateApplication(request, context) {
@@ -103,9 +103,9 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
     },
     async createCallToken({ publicKey, userId, providerNames, rules, lifetimeSeconds }, context) {
       const { state } = await namedApplication(applications, publicKey);
-      // It would be good from the moment that calls are accepted again.
+      // The token would become valid as soon as the application is enabled again.
       if (state !== "ACTIVE")
-        throw new ConnectError("This application is disabled: no call token can be made.", Code.FailedPrecondition);
+        throw new ConnectError("This application is disabled: no call token can be created.", Code.FailedPrecondition);
       const issued = await issueCallToken(administrationFor(options, context), {
         publicKey,
         userId: requiredId(userId, "user_id"),
@@ -119,11 +119,11 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
   };
 }
 
-/** Applications that are read at a time, and looked at for one page: a few milliseconds of the event loop each. */
+/** Applications read at a time (a few milliseconds of the event loop), and scanned for one page. */
 const SCAN_ROWS = 200;
 const MAX_SCANNED_ROWS = 10_000;
 
-/** By key, so that the last page costs what the first one does; names have no index, and are looked through. */
+/** Pages by key, so that the last page costs no more than the first. Names have no index; a search scans the rows. */
 async function listApplications(
   { store: { applications } }: AdminOptions,
   request: ListApplicationsRequest,
@@ -146,7 +146,7 @@ async function listApplications(
   return { rows, nextPageToken: page.tokenAfter([after ?? ""]) };
 }
 
-/** What a call token is to be good for. @param where begins the paths of the fields in an error. */
+/** Reads what a call token shall allow. @param where prefix of the field paths in an error. */
 export function termsFrom(
   { providerNames, rules }: { readonly providerNames: readonly string[]; readonly rules: readonly CallRuleMessage[] },
   catalog: ProviderCatalog,
@@ -165,7 +165,7 @@ function rulesFrom(messages: readonly CallRuleMessage[], field: string): readonl
   throw invalidArgument(field, parsed.problem);
 }
 
-/** proto3 does not tell an empty list from none. */
+/** Leaves out empty lists, since proto3 cannot tell them from missing ones. */
 function writtenFrom({ methods, hosts, paths }: CallRuleMessage): WrittenRule {
   return {
     ...(methods.length > 0 && { methods }),
@@ -184,7 +184,7 @@ function callRulesFrom(messages: readonly ProviderCallRules[], catalog: Provider
   return values(parseRulesOfProviders(entries, catalog), "call_rules");
 }
 
-/** What can be written, in the schema's spelling, and how each field is read. */
+/** A parser for each field that can be written, by its name in the schema. */
 const READERS = {
   display_name: ({ displayName }) => ({ name: value(parseDisplayName(displayName), "display_name") }),
   caller_auth: ({ callerAuth }) => ({ callerAuth: callerAuthFrom(callerAuth) }),
@@ -214,14 +214,14 @@ const READERS = {
 /** Fields of an application that an operator can write. */
 const APPLICATION_FIELDS = Object.keys(READERS) as ReadonlyArray<keyof typeof READERS>;
 
-/** What an update writes. `*` leaves the icon alone where the message has none: messages of lists never have one. */
+/** The fields that an update writes. `*` keeps the icon when the message has none, since list responses omit it. */
 function updatedFields(message: ApplicationMessage, mask: FieldMask | undefined): typeof APPLICATION_FIELDS {
   const fields = maskedFields(ApplicationSchema, message, mask, APPLICATION_FIELDS);
   const isMeant = message.icon.length > 0 || mask?.paths.includes("icon");
   return isMeant ? fields : fields.filter((field) => field !== "icon");
 }
 
-/** Reads fields of a message. Throws INVALID_ARGUMENT that names the field. */
+/** Parses fields of a message. Throws INVALID_ARGUMENT that names the field. */
 function patchFrom(
   message: ApplicationMessage,
   fields: typeof APPLICATION_FIELDS,
@@ -230,7 +230,7 @@ function patchFrom(
   return Object.assign({}, ...fields.map((field) => READERS[field](message, catalog))) as Partial<ApplicationSettings>;
 }
 
-/** Reads a new application. Throws INVALID_ARGUMENT that names the field. */
+/** Parses a new application. Throws INVALID_ARGUMENT that names the field. */
 function newApplicationFrom(message: ApplicationMessage, catalog: ProviderCatalog): CreateApplicationInput {
   const publicKey = message.publicKey === "" ? undefined : value(parsePublicKey(message.publicKey), "public_key");
   return { ...(patchFrom(message, APPLICATION_FIELDS, catalog) as ApplicationSettings), publicKey };
@@ -267,18 +267,18 @@ function stateFrom(state: State): Application["state"] {
   return state === State.UNSPECIFIED ? "ACTIVE" : (known(State[state], "state") as Application["state"]);
 }
 
-/** proto3 takes any number for an enum. */
+/** Refuses unknown enum values, since proto3 accepts any number. */
 function known(name: string | undefined, field: string): string {
   if (name === undefined) throw invalidArgument(`application.${field}`, "has a value that this version does not know");
   return name;
 }
 
-/** The same with its icon, where one application is asked for. */
+/** The same with the icon, for responses with a single application. */
 function wholeMessageFrom(application: Application, icon: Uint8Array): ApplicationMessage {
   return { ...messageFromApplication(application), icon: Uint8Array.from(icon) };
 }
 
-/** An application as operators see it in lists: an allow-list of members, so that no key hash is ever among them. */
+/** An application as shown in lists. An allow-list of members, so that a key hash can never be among them. */
 export function messageFromApplication(application: Application): ApplicationMessage {
   return create(ApplicationSchema, {
     publicKey: application.publicKey,
@@ -303,7 +303,7 @@ export function messageFromApplication(application: Application): ApplicationMes
   });
 }
 
-/** Of everything that an operator can change, and of when that was done last: a new key counts, too. */
+/** Covers everything an operator can change, and the time of the last change, which a new key counts as. */
 function applicationEtag(application: Application): string {
   const { id, name, callerAuth, allowedOrigins, allowedAddresses, allowedRedirectUris, state, updatedAt } = application;
   const { callsPerMinute, connectionCallsPerMinute, maxCallTokenSeconds } = application;

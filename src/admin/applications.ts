@@ -23,41 +23,41 @@ import type { ChangeOptions } from "../model/audit.js";
 import type { ProviderCatalog } from "../providers/provider.js";
 import { type Administration, applicationResource, auditEntryFrom, fieldsOf, userResource } from "./administration.js";
 
-/** Most entries of one list of an application: each call may have to look at all of them. */
+/** Most entries in one list of an application: each call may have to check all of them. */
 const MAX_LIST_LENGTH = 1000;
-/** The greatest limit of calls a minute; more is none. */
+/** Highest limit of calls per minute; anything higher amounts to no limit. */
 export const MAX_CALLS_PER_MINUTE = 1_000_000;
 const MAX_NAME_LENGTH = 200;
 
-/** A list as it is stored, or what is wrong with which entry. */
+/** The parsed list, or the problem and the entry that has it. */
 export type ParsedList<Values = readonly string[]> =
   | { readonly values: Values }
   | { readonly problem: string; readonly entry: string | undefined };
 
-/** Reads an application's name for people. */
+/** Parses an application's display name. */
 export function parseDisplayName(text: string): Parsed {
   const name = text.trim();
   if (name !== "" && name.length <= MAX_NAME_LENGTH && !/\p{Cc}/u.test(name)) return { value: name };
   return { problem: `must be one line of 1 to ${MAX_NAME_LENGTH} characters` };
 }
 
-/** Reads the colour of an application's mark; empty for none. */
+/** Parses the accent colour of an application; empty for none. */
 export function parseAccentColor(text: string): Parsed {
   const color = text.trim().toLowerCase();
   return /^(?:#[0-9a-f]{6})?$/.test(color) ? { value: color } : { problem: "must be a colour such as #1a73e8" };
 }
 
-/** Reads browser origins; each is kept once. */
+/** Parses browser origins; drops duplicates. */
 export function parseOrigins(texts: readonly string[]): ParsedList {
   return parseList(texts, parseOrigin);
 }
 
-/** Reads client addresses; each is kept once. */
+/** Parses client addresses; drops duplicates. */
 export function parseAddresses(texts: readonly string[]): ParsedList {
   return parseList(texts, parseCidr);
 }
 
-/** Reads redirect addresses; each is kept once. */
+/** Parses redirect addresses; drops duplicates. */
 export function parseRedirectUris(texts: readonly string[]): ParsedList {
   return parseList(texts, parseRedirectUri);
 }
@@ -75,12 +75,14 @@ function parseList(texts: readonly string[], parse: (text: string) => Parsed): P
   return { values: [...values] };
 }
 
-/** All rules of an application, as JSON: each process keeps them with the application. */
+/** Longest JSON of all rules of an application: each process keeps them in memory. */
 const MAX_RULES_LENGTH = 64 * 1024;
 
 /**
- * Reads an application's rules. A provider that is not in the catalogue is refused: rules under a name that is mistyped
- * would bound nothing. @param entries provider's name or alias -> rules as they stand in JSON.
+ * Parses an application's rules. Refuses a provider that is not in the catalogue: rules under a mistyped name would
+ * restrict nothing.
+ *
+ * @param entries provider's name or alias -> rules as JSON.
  */
 export function parseRulesOfProviders(
   entries: ReadonlyArray<readonly [name: string, rules: unknown]>,
@@ -89,8 +91,8 @@ export function parseRulesOfProviders(
   const byName = new Map<string, readonly CallRule[]>();
   for (const [entry, written] of entries) {
     const provider = catalog.find(entry);
-    if (provider === undefined) return { problem: "is no provider's name", entry };
-    if (byName.has(provider.name)) return { problem: "is there twice", entry };
+    if (provider === undefined) return { problem: "is not a known provider", entry };
+    if (byName.has(provider.name)) return { problem: "is listed twice", entry };
     const parsed = parseCallRules(written);
     if ("problem" in parsed) return { problem: parsed.problem, entry };
     byName.set(provider.name, parsed.rules);
@@ -101,22 +103,23 @@ export function parseRulesOfProviders(
   return { problem: `must have at most ${MAX_RULES_LENGTH} characters as JSON`, entry: undefined };
 }
 
-/** For whom a call token is made, and what it lets through. */
+/** The user of a call token, and what it allows. */
 export type CallTokenInput = Omit<NewCallToken, "now">;
 
-/** How long a call token is valid unless told: one page visit, one run of a job. Seconds. */
+/** Default lifetime of a call token: one page visit, or one run of a job. */
 export const DEFAULT_CALL_TOKEN_SECONDS = 15 * 60;
 
-/** What is wrong with the input of a call token. */
+/** Why a call token cannot be created. */
 interface CallTokenProblem {
   readonly field: "lifetime_seconds" | "rules";
-  /** What follows the field in a sentence. */
+  /** Follows the field's name in a sentence. */
   readonly problem: string;
 }
 
 /**
- * Makes a call token, once the audit trail has who did; undefined when there is no such application. The token is only
- * here. @returns what is wrong with the input where none was made.
+ * Creates a call token, after writing the audit entry. The token itself is not stored.
+ *
+ * @returns the token, or what is wrong with the input; undefined when there is no such application.
  */
 export async function issueCallToken(
   administration: Administration,
@@ -139,7 +142,7 @@ export async function issueCallToken(
   return made;
 }
 
-/** What counts for a new application where the operator says nothing else. */
+/** Default settings of a new application. */
 export const NEW_APPLICATION: Omit<ApplicationSettings, "name"> = {
   callerAuth: "PUBLIC_KEY",
   allowedOrigins: [],
@@ -154,14 +157,14 @@ export const NEW_APPLICATION: Omit<ApplicationSettings, "name"> = {
   callRules: {},
 };
 
-/** What an operator decides about a new application; a public key is made when none is given. */
+/** Settings of a new application. Its public key is generated when undefined. */
 export interface CreateApplicationInput extends ApplicationSettings {
   readonly publicKey: string | undefined;
 }
 
 /**
- * Stores a new application. The private key is only here: the store has its sealed hash. Rejects with
- * ApplicationExistsError.
+ * Stores a new application and resolves to it with its private key, of which only the sealed hash is stored. Rejects
+ * with ApplicationExistsError.
  */
 export async function createApplication(
   administration: Administration,
@@ -180,7 +183,7 @@ export async function createApplication(
   return { application, privateKey };
 }
 
-/** Changes what the patch names. Undefined when there is no such application. Rejects with ChangedMeanwhileError. */
+/** Changes the fields in the patch. Undefined when there is no such application. Rejects with ChangedMeanwhileError. */
 export async function updateApplication(
   administration: Administration,
   publicKey: string,
@@ -193,7 +196,10 @@ export async function updateApplication(
   return store.applications.update(publicKey, patch, now(), { audit, isCurrent });
 }
 
-/** Deletes an application with everything of it. False when there was none. Rejects with ChangedMeanwhileError. */
+/**
+ * Deletes an application with everything that belongs to it. False when there was none. Rejects with
+ * ChangedMeanwhileError.
+ */
 export function deleteApplication(
   administration: Administration,
   publicKey: string,
@@ -204,7 +210,7 @@ export function deleteApplication(
   return administration.store.applications.delete(publicKey, { audit, isCurrent });
 }
 
-/** Replaces the private key of an application, and resolves to the new one. Undefined when there is no such one. */
+/** Replaces an application's private key and resolves to the new one. Undefined when there is no such application. */
 export async function rotateApplicationKey(
   administration: Administration,
   publicKey: string,
@@ -217,19 +223,19 @@ export async function rotateApplicationKey(
   const resource = applicationResource(publicKey);
   const fields = fieldsOf({ privateKeyHash });
   const audit = auditEntryFrom(administration, "ApplicationService.RotateApplicationKey", resource, fields);
-  // An application that was made anew under this key meanwhile has another id, to which the hash is not sealed.
+  // The hash is sealed to this id. If the application was deleted and created again meanwhile, its id differs.
   const isCurrent = ({ id }: { readonly id: string }) => id === application.id;
   const updated = await store.applications.update(publicKey, { privateKeyHash }, now(), { audit, isCurrent });
   return updated === undefined ? undefined : privateKey;
 }
 
-/** How long calls are captured unless told: long enough to make the call in question again. Minutes. */
+/** Default duration of a capture: long enough to repeat the call in question. */
 export const DEFAULT_CAPTURE_MINUTES = 10;
-/** What is captured may be personal: nobody should forget that it is on. Minutes. */
+/** Longest duration of a capture: it may contain personal data, so it must not be left on by mistake. */
 export const MAX_CAPTURE_MINUTES = 60;
 
 /**
- * Captures headers and bodies of an application's calls for some minutes from now, or not any more for 0. Undefined when
+ * Captures headers and bodies of an application's calls for some minutes from now; 0 stops the capture. Undefined when
  * there is no such application.
  */
 export async function captureCalls(

@@ -44,7 +44,7 @@ import {
   requiredId,
 } from "./standard-methods.js";
 
-/** Unreadable blocks that are told of: some lines show what is wrong, however many there are. */
+/** Most unreadable blocks reported: a few lines are enough to show what is wrong. */
 const MAX_TOLD = 20;
 
 /** relay.admin.v1.CallRecordService: message → records → message. */
@@ -52,7 +52,7 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
   const { store, onFault, stopped } = options;
   const publicKeyOf = createPublicKeys(store.applications);
   const told = new Set<number>();
-  /** One line in the log for each of the first blocks, however often it is come across. */
+  /** Logs each unreadable block once, up to {@link MAX_TOLD} blocks. */
   const onUnreadable: OnUnreadable = ({ sequence }, error) => {
     if (told.has(sequence) || told.size === MAX_TOLD) return;
     told.add(sequence);
@@ -102,7 +102,7 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
   };
 }
 
-/** What was captured may be personal: it is for operators alone. */
+/** Captures may contain personal data, so only the role `operator` gets them. */
 async function captureFor({ store, sealer }: AdminOptions, callId: string, { values }: HandlerContext) {
   if (values.get(operatorContextKey)?.role !== "operator") return undefined;
   const sealed = await store.captures.find(callId);
@@ -129,7 +129,7 @@ async function listFilterFrom(options: AdminOptions, request: ListCallRecordsReq
   const filter = await filterFrom(options, request);
   const { applicationId } = filter;
   if (userId !== "" && applicationId === undefined)
-    throw invalidArgument("public_key", "is missing: users are an application's");
+    throw invalidArgument("public_key", "is required, because user ids belong to an application");
   return {
     ...filter,
     ...(userId !== "" && { users: options.sealer.digests(USER_PURPOSE, userText(applicationId ?? "", userId)) }),
@@ -161,9 +161,9 @@ function minutesFrom(duration: Duration | undefined): number {
 }
 
 /**
- * A recorded call as operators see it.
+ * The message of a recorded call.
  *
- * @param publicKey the application's; undefined when it was deleted since.
+ * @param publicKey the application's; undefined when the application was deleted.
  */
 function messageFromCall(call: StoredCall, publicKey: string | undefined): CallRecord {
   return create(CallRecordSchema, {
@@ -191,7 +191,7 @@ function messageFromCall(call: StoredCall, publicKey: string | undefined): CallR
   });
 }
 
-/** What was captured of a call as operators see it. */
+/** The message of a captured call. */
 function messageFromCapture({ request, response, message }: CaptureContent): CallCapture {
   return create(CallCaptureSchema, {
     request: {
@@ -223,7 +223,6 @@ function bodyFrom(body: CapturedBody | undefined): { body?: MessageInitShape<typ
   return { body: { sizeBytes: BigInt(body.bytes), text: body.text ?? "", truncated: body.isCut } };
 }
 
-/** What watching needs. */
 interface WatchCallsOptions {
   readonly watch: CallWatch;
   /** Name of the operator. */
@@ -231,16 +230,16 @@ interface WatchCallsOptions {
   readonly publicKeyOf: PublicKeyOf;
   /** Resolves when the service begins to stop, or when the signal aborts. */
   readonly stopped: (signal: AbortSignal) => Promise<void>;
-  /** Asked before anything is shown: a session that ends, by signing out or by itself, ends what it had begun. */
+  /** Checked before calls are sent: when the session expires or is signed out, the stream ends too. */
   readonly isOver: () => Promise<boolean>;
 }
 
-/** How long somebody may watch, in milliseconds; whoever wants to see more begins again. */
+/** Longest duration of one stream. The client then has to open another. */
 export const MAX_WATCH_MS = 3_600_000;
-/** An answer without a call, so that proxies keep the stream, and a client that is gone is noticed. Milliseconds. */
+/** Interval of empty messages, which keep proxies from closing the stream and detect a client that has gone. */
 const HEARTBEAT_MS = 15_000;
 
-/** Answers with the calls that are wanted, as they end. */
+/** Streams the calls that match, as they end. */
 async function* watchCalls(
   { watch, whose, publicKeyOf, stopped, isOver }: WatchCallsOptions,
   isWanted: (call: StoredCall) => boolean,
@@ -248,7 +247,10 @@ async function* watchCalls(
 ): AsyncGenerator<WatchCallRecordsResponse, void, undefined> {
   const watcher = await watch.open(whose, isWanted);
   if (watcher === undefined) {
-    throw new ConnectError("Too many clients are watching. Try again when one has left.", Code.ResourceExhausted);
+    throw new ConnectError(
+      "Too many clients are watching. Try again when one has disconnected.",
+      Code.ResourceExhausted,
+    );
   }
   const ended = AbortSignal.any([signal, AbortSignal.timeout(MAX_WATCH_MS)]);
   void stopped(ended).then(() => watcher.close());

@@ -37,7 +37,7 @@ type Place = Partial<Pick<CallerFields, "origin" | "address">>;
 
 const EMPTY = create(CallRequestSchema);
 
-/** relay.admin.v1.CallService: message → relay → message. A call that is refused is an answer, no RPC error. */
+/** relay.admin.v1.CallService: message → relay → message. A refused call is a normal response, not an RPC error. */
 export function createCallService(options: AdminOptions): ServiceImpl<typeof CallService> {
   const { calls, now } = options;
   return {
@@ -64,10 +64,10 @@ export function createCallService(options: AdminOptions): ServiceImpl<typeof Cal
   };
 }
 
-/** Of a token that nobody gets: a lifetime that every application allows. */
+/** Lifetime of a token that is never handed out: every application allows it. */
 const PREVIEW_SECONDS = 1;
 
-/** The call as it would be with a call token of these terms, which exists for this explanation alone. */
+/** The call with a call token of these terms. The token exists only for this explanation. */
 async function withCallToken(
   { store, sealer, catalog, now }: AdminOptions,
   call: CallRequest,
@@ -85,7 +85,7 @@ async function withCallToken(
   return { ...call, privateKey: callToken };
 }
 
-/** Before it is done: what cannot be written down is not done for a user whose account it is. */
+/** Writes the audit entry before the call: without one, the relay must not act on a user's account. */
 async function writeDown(options: AdminOptions, call: CallRequest, context: HandlerContext): Promise<void> {
   const administration = administrationFor(options, context);
   const entry = auditEntryFrom(administration, "CallService.PerformCall", refusedResource({ call }));
@@ -97,7 +97,10 @@ function originOf({ providerName }: CallRequest, context: HandlerContext): CallO
   return { ...identity, surface: "admin", startedAt, providerName };
 }
 
-/** The headers of the request are the operator's, not the caller's. Fails with CALL_FORMAT_ERROR or OVERLOADED. */
+/**
+ * Builds the call. The request's own headers are the operator's, not the caller's. Fails with CALL_FORMAT_ERROR or
+ * OVERLOADED.
+ */
 function callFrom(
   { deadlineMs }: CallServiceOptions,
   origin: CallOrigin,
@@ -118,7 +121,7 @@ function callFrom(
   };
 }
 
-/** Enough of a body to see what it is. In bytes. */
+/** Enough of a body to see what it is. */
 const BODY_START_BYTES = 4096;
 
 const REFRESHES: Readonly<Record<RefreshNeed, Refresh>> = {
@@ -127,7 +130,7 @@ const REFRESHES: Readonly<Record<RefreshNeed, Refresh>> = {
   before: Refresh.BEFORE,
 };
 
-/** What would become of a call, as the role may see it. @param now milliseconds since the epoch. */
+/** The message of an explanation, as the role may see it. @param now milliseconds since the epoch. */
 export function messageFromExplanation(
   explanation: Explanation,
   role: Role | undefined,

@@ -53,7 +53,7 @@ import {
   USER_PART,
 } from "./standard-methods.js";
 
-/** Four times the longest tokens together, as the command takes. In characters. */
+/** Four times the longest tokens together, as in the command. In characters. */
 const MAX_TOKEN_RESPONSE = 64 * 1024;
 
 /** relay.admin.v1.ConnectionService: message → use case → message. */
@@ -118,25 +118,25 @@ async function inputFrom({ store, catalog }: AdminOptions, request: PutConnectio
   throw invalidArgument(`${part}.${problem.parameter}`, problem.problem);
 }
 
-/** Throws INVALID_ARGUMENT, which never holds a value. */
+/** Throws INVALID_ARGUMENT, which never contains a value. */
 function inputContentFrom(request: PutConnectionRequest, provider: Provider) {
   const { tokenResponse, secrets, originParameters } = request;
   const { kind } = provider;
   if (kind !== "oauth2" && tokenResponse !== "")
-    throw invalidArgument("token_response", `is not for the kind ${kind}: send secrets`);
+    throw invalidArgument("token_response", `does not apply to the kind ${kind}: send secrets`);
   if (kind === "oauth2") {
     if (Object.keys(secrets).length > 0)
-      throw invalidArgument("secrets", `is not for the kind ${kind}: send token_response`);
+      throw invalidArgument("secrets", `does not apply to the kind ${kind}: send token_response`);
     if (tokenResponse.length > MAX_TOKEN_RESPONSE) throw invalidArgument("token_response", "is longer than 64 KiB");
     required(tokenResponse, "token_response");
   }
-  // A map on the wire: what is given twice cannot be told there.
+  // On the wire these are maps, so duplicates cannot be detected.
   const mapOf = (texts: Readonly<Record<string, string>>) => new Map(Object.entries(texts));
   const given = { tokenResponse, secrets: mapOf(secrets), open: mapOf(originParameters) };
   const content = contentFrom(given, provider);
   if (!("problem" in content)) return content;
   const { part, parameter, problem } = content;
-  if (part === "token_response") throw invalidArgument(part, `is not one: ${problem.replace(/\.$/, "")}`);
+  if (part === "token_response") throw invalidArgument(part, `is invalid: ${problem.replace(/\.$/, "")}`);
   throw invalidArgument(`${part === "secrets" ? part : "origin_parameters"}.${parameter}`, problem);
 }
 
@@ -144,9 +144,9 @@ function noConnection() {
   return notFound("connection of this user at this provider");
 }
 
-/** Rows that are read at a time: a few milliseconds of the event loop. */
+/** Rows read at a time: a few milliseconds of the event loop. */
 const SCAN_ROWS = 200;
-/** Rows that are looked at for one page; what is found by then is the page, and its token goes on from there. */
+/** Rows scanned for one page. The page then ends with what was found, and its token continues from there. */
 const MAX_SCANNED_ROWS = 50_000;
 /** Application, user, provider. */
 const KEY_PARTS = [NAME_PART, USER_PART, NAME_PART];
@@ -157,12 +157,11 @@ interface ConnectionPage {
   readonly nextPageToken: string;
 }
 
-/** Which of the rows are wanted. */
 type Wanted = (connection: ConnectionSummary) => boolean;
 
 /**
- * Lists connections by key. Provider and state have no index of their own: rows are looked through, the calls of others
- * served in between, and a page ends early rather than taking long (AIP-158).
+ * Lists connections by key. Provider and state have no index, so rows are scanned. The scan yields to the event loop,
+ * and a page ends early rather than take too long (AIP-158).
  */
 async function listConnections(options: AdminOptions, request: ListConnectionsRequest): Promise<ConnectionPage> {
   const { publicKey, userId, userIdPrefix, providerName, state, refreshFailing } = request;
@@ -192,13 +191,14 @@ async function applicationIdFrom(
   { store }: AdminOptions,
   { publicKey, userId, userIdPrefix }: ListConnectionsRequest,
 ): Promise<string | undefined> {
-  if (userId !== "" && userIdPrefix !== "") throw invalidArgument("user_id_prefix", "goes without user_id");
+  if (userId !== "" && userIdPrefix !== "") throw invalidArgument("user_id_prefix", "cannot be combined with user_id");
   if (publicKey !== "") return (await namedApplication(store.applications, publicKey)).id;
-  if (userIdPrefix !== "") throw invalidArgument("public_key", "is missing: users are an application's");
+  if (userIdPrefix !== "")
+    throw invalidArgument("public_key", "is required, because user ids belong to an application");
   return undefined;
 }
 
-/** Undefined where every row is. */
+/** The filter for rows; undefined when every row matches. */
 function wantedFrom(
   { catalog, now }: AdminOptions,
   { providerName, state, refreshFailing }: ListConnectionsRequest,
@@ -222,7 +222,7 @@ function textsOf({ applicationId, userId, providerName }: ConnectionKey): readon
   return [applicationId, userId, providerName];
 }
 
-/** A connection as operators see it at `now` (milliseconds since the epoch). */
+/** The message of a connection, as of `now` (milliseconds since the epoch). */
 export function messageFromConnection(connection: ConnectionSummary, now: number): ConnectionMessage {
   const { state, reason } = shownStateOf(connection, now);
   const time = (ms: number | undefined) => (ms === undefined ? undefined : timestampFromMs(ms));
@@ -244,13 +244,13 @@ export function messageFromConnection(connection: ConnectionSummary, now: number
     lastRefreshFailure: connection.lastErrorClass ?? "",
     nextRefreshTime: time(connection.nextTryAt),
     refreshFailingTime: time(connection.failCount > 0 ? connection.trouble?.since : undefined),
-    // One whose first token is still to be got has none.
+    // 0 for a connection that has not obtained its first token yet.
     tokenTime: time(connection.obtainedAt || undefined),
     refreshTime: time(connection.refreshedAt),
   });
 }
 
-/** The same with its last refreshes, which cost a look of their own. */
+/** The same with the last refreshes, which take another query. */
 async function wholeMessage(
   { store, now }: AdminOptions,
   connection: Connection,
@@ -283,20 +283,20 @@ const CAUSES = {
   abandoned: "ABANDONED",
 } as const satisfies Record<RefreshCause, keyof typeof Cause>;
 
-/** The state that a connection is shown in, and filtered by. */
+/** The state that is shown and filtered by. */
 function shownStateOf(connection: ConnectionSummary, now: number) {
   return toldStateOf({ ...connection, refreshToken: connection.hasRefreshToken || undefined }, now);
 }
 
-/** Leaves the tokens out. */
+/** A connection without its tokens. */
 export function summaryFrom(connection: Connection, publicKey: string): ConnectionSummary {
   const { accessToken: _accessToken, refreshToken, idToken: _idToken, ...shown } = connection;
   return { ...shown, publicKey, hasRefreshToken: refreshToken !== undefined };
 }
 
 /**
- * Makes a link for a user, once the audit trail has who did: for the providers that are named, or all of the
- * application's. The link is only here.
+ * Creates a connect link for a user, after writing the audit entry: for the named providers, or all of the
+ * application's. The link itself is not stored.
  */
 async function connectLinkFor(options: AdminOptions, request: CreateConnectLinkRequest, context: HandlerContext) {
   const { store, connecting } = options;
@@ -305,8 +305,8 @@ async function connectLinkFor(options: AdminOptions, request: CreateConnectLinkR
   requiredId(userId, "user_id");
   if (application.state !== "ACTIVE")
     throw new ConnectError("This application is disabled: no user can connect.", Code.FailedPrecondition);
-  // Without a name the link would be for all of the application's providers, which the list does not say.
-  if (providerNames.includes("")) throw invalidField("provider_names", "provider_names has an entry that is empty.");
+  // An empty name would make the link valid for all of the application's providers, which the list does not say.
+  if (providerNames.includes("")) throw invalidField("provider_names", "provider_names has an empty entry.");
   const [only = "", ...others] = providerNames;
   const link = await createConnectLink(connecting, {
     application,
@@ -326,7 +326,7 @@ async function connectLinkFor(options: AdminOptions, request: CreateConnectLinkR
   return { connectUri: link.uri, expireTime: timestampFromMs(link.expiresAt) };
 }
 
-/** The field that each refusal is about. */
+/** The request field that causes each refusal. */
 const FIELDS: Partial<Record<Reason, string>> = {
   INVALID_PROVIDER: "provider_names",
   CALLER_NOT_ALLOWED: "redirect_uri",

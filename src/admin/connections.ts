@@ -28,36 +28,36 @@ import { parseValues } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
 import { type Administration, auditEntryFrom, connectionResource } from "./administration.js";
 
-/** Whose connection, at which provider, with what. */
+/** A connection to store: user, provider and content. */
 export interface PutConnectionInput {
   readonly application: Application;
   readonly userId: string;
   readonly provider: Provider;
   readonly originParameters: Readonly<Record<string, string>>;
   readonly response: TokenResponse;
-  /** What the token response tells besides. */
+  /** Further members of the token response. */
   readonly told: ToldMembers;
 }
 
-/** What somebody gave for a connection. */
+/** Unparsed content of a connection. */
 interface GivenContent {
-  /** Text of one, of the kind oauth2. */
+  /** Text of a token response, for the kind oauth2. */
   readonly tokenResponse: string;
-  /** Of all other kinds. */
+  /** For all other kinds. */
   readonly secrets: ReadonlyMap<string, string>;
-  /** Values that stand with the connection. */
+  /** Values stored with the connection in the clear. */
   readonly open: ReadonlyMap<string, string>;
 }
 
-/** What is wrong with it; never holds any of it. */
+/** Why the content is refused. Never quotes the content. */
 interface ContentProblem {
   readonly part: "token_response" | "secrets" | "parameters";
-  /** Empty for a token response, of which `problem` is a whole sentence; else that follows the name. */
+  /** Empty for a token response, where `problem` is a whole sentence; otherwise `problem` follows this name. */
   readonly parameter: string;
   readonly problem: string;
 }
 
-/** Reads what the provider's kind takes. Pure. */
+/** Parses the content that the provider's kind expects. Pure. */
 export function contentFrom(
   given: GivenContent,
   provider: Provider,
@@ -75,14 +75,14 @@ export function contentFrom(
     return { response, originParameters: parsed.values, told: toldMembersFrom(given.tokenResponse) };
   } catch (error) {
     if (!(error instanceof TokenResponseError)) throw error;
-    // Its message names the member and never holds a value.
+    // The message names the member and never contains a value.
     return { part: "token_response", parameter: "", problem: error.message };
   }
 }
 
 /**
- * Seals the tokens and stores the connection; one that exists gets the new tokens. Values that the operator has fixed for the
- * OAuth client, or the token response tells, stand with it unless others were given.
+ * Seals the tokens and stores the connection; an existing one gets the new tokens. Values that the operator has fixed
+ * for the OAuth client, or that the token response contains, are stored with it unless others were given.
  */
 export async function putConnection(administration: Administration, input: PutConnectionInput): Promise<Connection> {
   const at = administration.now();
@@ -118,7 +118,7 @@ export async function connectionFrom(
   return { connection, audit: auditEntryFrom(administration, "ConnectionService.PutConnection", resource, fields) };
 }
 
-/** What is wrong with the client of a connection whose tokens the relay gets; undefined when nothing is. */
+/** What is wrong with the client of a connection whose tokens the relay obtains; undefined when nothing is. */
 export async function findClientProblem(
   { oauthClients }: Pick<Administration["store"], "oauthClients">,
   { application, provider, originParameters, response }: PutConnectionInput,
@@ -129,26 +129,25 @@ export async function findClientProblem(
   return problemOfClient(provider, originParameters, secrets, hasClient);
 }
 
-/** Which connection. */
 export interface NamedConnection {
   readonly application: { readonly id: string; readonly publicKey: string };
   readonly userId: string;
   readonly providerName: string;
 }
 
-/** What came of a refresh that an operator asked for; or, as a sentence, why none can help, and none was begun. */
+/** Result of a refresh on an operator's request, or, as a sentence, why none was attempted. */
 export type Refreshed =
   | {
-      /** As it is afterwards. */
+      /** The connection after the refresh. */
       readonly connection: Connection;
-      /** Why there is no new token, for people; empty when there is one. */
+      /** Why there is no new token, as a sentence; empty when there is one. */
       readonly problem: string;
     }
   | { readonly hopeless: string };
 
 /**
- * Gets a new token for a connection now, due or not; undefined when there is no such connection. Written down before the
- * provider is asked. Rejects with RelayError STORE_UNAVAILABLE.
+ * Refreshes a connection's token now, due or not; undefined when there is no such connection. Writes the audit entry
+ * before it contacts the provider. Rejects with RelayError STORE_UNAVAILABLE.
  */
 export async function refreshNow(
   administration: Administration,
@@ -160,9 +159,9 @@ export async function refreshNow(
   const before = await connections.find(key);
   if (before === undefined) return undefined;
   if (toldStateOf(before, administration.now()).state !== "ACTIVE")
-    return { hopeless: "The user must connect again: a refresh cannot help any more." };
+    return { hopeless: "The user must connect again; refreshing no longer helps." };
   if (before.refreshToken === undefined)
-    return { hopeless: "There is nothing to refresh this connection with. The user can connect again." };
+    return { hopeless: "This connection has no refresh token. The user can connect again." };
   const resource = connectionResource(application.publicKey, userId, providerName);
   const entry = auditEntryFrom(administration, "ConnectionService.RefreshConnection", resource);
   await audit.add({ ...entry, outcome: "DONE" });
@@ -181,12 +180,12 @@ async function problemOf(refresh: Promise<void>): Promise<string> {
   }
 }
 
-/** What became of the token; `SKIPPED`: the operator did not want the provider to be told. */
+/** Result of the revocation; `SKIPPED` when the operator chose not to notify the provider. */
 export type ToldRevocation = Revocation | "SKIPPED";
 
 /**
- * Deletes a connection, and tells the provider unless there is no way given. Undefined when there was none. Rejects with
- * RelayError STORE_UNAVAILABLE when it cannot be deleted.
+ * Deletes a connection, and revokes its token at the provider unless `provider` is `untold`. Undefined when there was
+ * none. Rejects with RelayError STORE_UNAVAILABLE when it cannot be deleted.
  */
 export async function deleteConnection(
   administration: Administration,

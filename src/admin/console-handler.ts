@@ -8,8 +8,8 @@ import { answerPlain, type HttpRequest, type HttpResponse } from "../http/exchan
 const PATH = "/console/";
 
 /**
- * Nothing but the console's own files runs or is loaded, and it speaks to nobody but this port. Trusted types: no text
- * becomes markup but the templates of the library, which hold none that is not the console's own.
+ * Only the console's own files are loaded and run, and it connects only to this port. With trusted types, only the
+ * library's templates can become markup, and these contain only the console's own.
  */
 const POLICY = [
   "default-src 'none'",
@@ -24,7 +24,7 @@ const POLICY = [
   "trusted-types lit-html",
 ].join("; ");
 
-/** Fields of every answer here. */
+/** Header fields of every console response. */
 const FIELDS: Readonly<Record<string, string>> = {
   "cache-control": "no-cache",
   "content-security-policy": POLICY,
@@ -35,7 +35,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
 };
 
-/** The console: files that are the same for everybody and hold no data, so that they are served without a token. */
+/** Serves the console's files. They are the same for everybody and contain no data, so no token is required. */
 export function createConsoleHandler(): PathHandler {
   const files = loadConsoleFiles();
   return (request, response, path) => {
@@ -47,7 +47,7 @@ export function createConsoleHandler(): PathHandler {
   };
 }
 
-/** @param file undefined for an address that only leads to the console. */
+/** @param file undefined for an address that redirects to the console. */
 function answer(request: HttpRequest, response: HttpResponse, file: ConsoleFile | undefined): void {
   if (request.method !== "GET" && request.method !== "HEAD") {
     answerPlain(response, 405, "Send a GET request.", { allow: "GET, HEAD" });
@@ -57,18 +57,17 @@ function answer(request: HttpRequest, response: HttpResponse, file: ConsoleFile 
   } else {
     const { contentType, content } = file;
     response.writeHead(200, { ...FIELDS, "content-type": contentType, "content-length": String(content.length) });
-    // Of an answer to HEAD, Node.js sends the head alone.
+    // For HEAD, Node.js sends only the head.
     response.end(content);
   }
 }
 
-/** One file of the console. */
 interface ConsoleFile {
   readonly contentType: string;
   readonly content: Buffer;
 }
 
-/** Browsers read no TypeScript: a relay that runs from its source serves what was built of it. */
+/** Browsers cannot run TypeScript, so a relay that runs from source serves the built files. */
 const FOLDER = new URL(import.meta.url.endsWith(".ts") ? "../../dist/src/console/" : "../console/", import.meta.url);
 
 const TYPES: ReadonlyMap<string, string> = new Map([
@@ -79,8 +78,8 @@ const TYPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Reads the files of the console, by name; the page itself is the one without a name. All are read once, so that no
- * request leads to a file. Throws when there are none: the package was not built.
+ * Reads the console's files, by name; the page itself has the empty name. All are read once, so that no request reads a
+ * file. Throws when there are none, because the package was not built.
  */
 function loadConsoleFiles(): ReadonlyMap<string, ConsoleFile> {
   const files = new Map([
@@ -93,12 +92,12 @@ function loadConsoleFiles(): ReadonlyMap<string, ConsoleFile> {
   return files;
 }
 
-/** @param extension what is served is like a file with this one. */
+/** @param extension determines the content type. */
 function fileAt(url: URL, extension = extname(url.pathname)): ConsoleFile {
   return { contentType: TYPES.get(extension) ?? "", content: readFileSync(url) };
 }
 
-/** A library's build for browsers. @param file as seen from the one that Node.js resolves for itself. */
+/** URL of a library's browser build. @param file relative to the file that Node.js resolves. */
 function libraryUrl(name: string, file: string): URL {
   return new URL(file, pathToFileURL(createRequire(import.meta.url).resolve(name)));
 }

@@ -7,29 +7,29 @@ import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import type { SealBinding, Sealer, Secret } from "../sealing/seal.js";
 import type { AdministeredStore } from "./administration.js";
 
-/** A line of an import; anything may stand in it. */
+/** One line of an export or import. Unvalidated when imported. */
 export interface ConnectionLine extends SealedParts {
   /** Public key. */
   readonly application?: unknown;
   readonly user?: unknown;
   readonly provider?: unknown;
-  /** The parts of it that are sealed, in base64url. */
+  /** The {@link SealedParts}, sealed, in base64url. */
   readonly sealed?: unknown;
 }
 
-/** What an exported line has sealed, and any other has in the clear. */
+/** Members that an exported line contains sealed. A line from another source has them in the clear. */
 export interface SealedParts {
-  /** Token response (RFC 6749 section 5.1), of the kind oauth2. */
+  /** Token response (RFC 6749 section 5.1), for the kind oauth2. */
   readonly token?: unknown;
-  /** Secret values, of all other kinds. */
+  /** Secret values, for all other kinds. */
   readonly secrets?: unknown;
-  /** Values that stand with the connection. */
+  /** Values stored with the connection in the clear. */
   readonly parameters?: unknown;
   /** When the tokens were obtained (RFC 3339). */
   readonly obtained_at?: unknown;
 }
 
-/** What a line's sealed parts belong to: they open for no other connection. */
+/** The binding of a line's sealed parts: they open only for this connection. */
 export function transferBinding({
   publicKey,
   userId,
@@ -42,28 +42,28 @@ export function transferBinding({
   return { table: "transfer", column: "connection", applicationId: publicKey, userId, providerName: provider };
 }
 
-/** What exporting needs. */
+/** Options of {@link exportConnections}. */
 interface ExportOptions {
   readonly store: Pick<AdministeredStore, "connections">;
   readonly catalog: Pick<ProviderCatalog, "find">;
-  /** Opens what is stored. */
+  /** Opens the stored tokens. */
   readonly sealer: Sealer;
-  /** Seals lines for another relay. */
+  /** Seals lines for the relay that imports them. */
   readonly sealerOfTarget: Pick<Sealer, "seal">;
-  /** Undefined: of all applications. */
+  /** Undefined for all applications. */
   readonly applicationId: string | undefined;
-  /** Undefined: of all users. */
+  /** Undefined for all users. */
   readonly userId: string | undefined;
-  /** Undefined: at all providers. */
+  /** Undefined for all providers. */
   readonly providerName: string | undefined;
 }
 
-/** Rows that are read at a time. */
+/** Rows read at a time. */
 const PAGE = 200;
 
 /**
- * Gives a page of lines at a time, and how many connections were left out: those that have ended, or whose provider has no
- * definition, or one of another kind, or whose tokens do not open. Rejects with RelayError STORE_UNAVAILABLE.
+ * Yields lines page by page, with the number of connections left out: those that have ended, whose provider has no
+ * definition or one of another kind, or whose tokens do not open. Rejects with RelayError STORE_UNAVAILABLE.
  */
 export async function* exportConnections(
   options: ExportOptions,
@@ -97,7 +97,7 @@ async function lineOf(options: ExportOptions, summary: ConnectionSummary): Promi
   return { application: publicKey, user, provider: provider.name, sealed };
 }
 
-/** One row that is damaged does not keep the others from being moved. */
+/** The parts as JSON. Undefined for a damaged row, so that the others can still be exported. */
 function openedPartsOf(...row: Parameters<typeof partsOf>): string | undefined {
   try {
     return JSON.stringify(partsOf(...row));
@@ -117,7 +117,7 @@ function partsOf({ sealer }: ExportOptions, connection: Connection, provider: Pr
     return { token: tokenResponseFrom(connection, { access, refresh, id }), parameters, obtained_at };
   }
   const secrets = revealed(secretsIn(isGrantKind(provider.kind) && refresh !== undefined ? refresh : access));
-  // The application's client is not the connection's own, and has its place with the application.
+  // A client that belongs to the application is not exported with the connection.
   const { client_id: clientId, ...others } = parameters;
   const isNamed = isOfClient(provider.kind) && provider.kind !== "jwt_bearer" && clientId !== undefined;
   const isOfApplication = isNamed && !("client_secret" in secrets);
@@ -130,7 +130,7 @@ interface Opened {
   readonly id: Secret | undefined;
 }
 
-/** What is undefined has no member. */
+/** The stored token as a token response. JSON drops its undefined members. */
 function tokenResponseFrom({ tokenType, scope, obtainedAt, expiresAt }: Connection, { access, refresh, id }: Opened) {
   return {
     access_token: access.reveal(),

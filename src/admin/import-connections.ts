@@ -9,7 +9,7 @@ import type { Administration } from "./administration.js";
 import { connectionFrom, contentFrom, findClientProblem, type PutConnectionInput } from "./connections.js";
 import { type ConnectionLine, type SealedParts, transferBinding } from "./export-connections.js";
 
-/** What importing needs. */
+/** Options of {@link importConnections}. */
 interface ImportOptions {
   readonly administration: Administration;
   readonly catalog: Pick<ProviderCatalog, "find">;
@@ -17,30 +17,30 @@ interface ImportOptions {
   readonly publicKey: string | undefined;
   /** Opens sealed lines. */
   readonly opener: Pick<Sealer, "open">;
-  /** Hears why a line is refused; holds nothing of the line but names that a definition has. */
+  /** Called with the reason when a line is refused. Of the line's text it quotes only names that a definition has. */
   readonly onRefused: (line: number, reason: string) => void;
-  /** Hears how far it has come, after each transaction. */
+  /** Called after each transaction. */
   readonly onProgress: (counts: ImportCounts) => void;
 }
 
-/** What became of the lines so far. */
+/** Results of the lines so far. */
 export interface ImportCounts {
   readonly stored: number;
-  /** Their connections were there already, with tokens as new or newer. */
+  /** Lines whose connections already exist with tokens as new or newer. */
   readonly kept: number;
   readonly refused: number;
 }
 
-/** Longest line, in bytes: one with the longest tokens, sealed, takes about a third of it. */
+/** Longest line: a line with the longest tokens, sealed, takes about a third of it. */
 export const MAX_LINE_BYTES = 256 * 1024;
-/** Connections of one transaction: it waits for the disk once, and others wait for it some 10 ms. */
+/** Connections per transaction, which waits for the disk once and makes others wait for some 10 ms. */
 const BATCH = 200;
-/** Connections that are remembered, to tell of one that a second line names: some 100 MiB. */
+/** Keys remembered to detect a second line for the same connection: some 100 MiB. */
 const MAX_REMEMBERED = 1_000_000;
 
 /**
- * Stores a connection for each line that is good. What is stored already with tokens as new stays, so that the same lines can be
- * imported again after an interruption. Rejects with RelayError STORE_UNAVAILABLE.
+ * Stores a connection for each valid line. Keeps a stored connection whose tokens are as new or newer, so that the same
+ * lines can be imported again after an interruption. Rejects with RelayError STORE_UNAVAILABLE.
  */
 export async function importConnections(options: ImportOptions, lines: AsyncIterable<Line>): Promise<ImportCounts> {
   const counts = { stored: 0, kept: 0, refused: 0 };
@@ -65,11 +65,11 @@ export async function importConnections(options: ImportOptions, lines: AsyncIter
   return counts;
 }
 
-/** What is wrong with a line: a sentence without its full stop. */
+/** Why a line is refused: a sentence without its full stop. */
 class LineProblem extends Error {}
 
 function createLineReader(options: ImportOptions) {
-  /** Key → line. */
+  /** Connection key → line number. */
   const seen = new Map<string, number>();
   const applications = new Map<string, Application>();
 
@@ -81,7 +81,7 @@ function createLineReader(options: ImportOptions) {
       .update(`${input.application.id} ${input.provider.name} ${input.userId}`)
       .digest("base64");
     const before = seen.get(key);
-    if (before !== undefined) throw new LineProblem(`names the connection of line ${before} again`);
+    if (before !== undefined) throw new LineProblem(`repeats the connection of line ${before}`);
     const now = options.administration.now();
     const asOf = Math.min(input.obtainedAt ?? 0, now);
     const made = await connectionFrom(options.administration, input, asOf || now);
@@ -116,13 +116,13 @@ function objectFrom(text: string, members: readonly string[], what: string): Con
   try {
     value = JSON.parse(text);
   } catch {
-    // The parser's own words quote the text.
+    // Not the parser's message, which quotes the text.
     throw new LineProblem(`${what} is not JSON`);
   }
   if (!isObject(value)) throw new LineProblem(`${what} is not a JSON object`);
-  // Its name may be anything, a token too.
+  // Never quote the member's name: it may be anything, even a token.
   if (Object.keys(value).some((name) => !members.includes(name)))
-    throw new LineProblem(`${what} has a member that is none of ${members.join(", ")}`);
+    throw new LineProblem(`${what} has a member other than ${members.join(", ")}`);
   return value;
 }
 
@@ -142,10 +142,10 @@ async function inputFrom(
   const named = textOf(line, "provider");
   requireIds(publicKey, userId);
   const provider = options.catalog.find(named);
-  if (provider === undefined) throw new LineProblem("provider: there is none of this name");
+  if (provider === undefined) throw new LineProblem("provider: no provider has this name");
   const { store } = options.administration;
   const application = applications.get(publicKey) ?? (await store.applications.findByPublicKey(publicKey));
-  if (application === undefined) throw new LineProblem("application: there is none of this public key");
+  if (application === undefined) throw new LineProblem("application: no application has this public key");
   applications.set(publicKey, application);
   const parts = line.sealed === undefined ? line : openedFrom(options, line, { publicKey, userId, provider: named });
   const content = inputContentFrom(parts, provider);
@@ -158,7 +158,7 @@ async function inputFrom(
 function textOf(line: ConnectionLine, member: "application" | "user" | "provider" | "sealed", other?: string): string {
   const value = line[member] ?? other;
   if (typeof value === "string" && value !== "") return value;
-  throw new LineProblem(`${member} ${value === undefined || value === "" ? "is missing" : "is not a text"}`);
+  throw new LineProblem(`${member} ${value === undefined || value === "" ? "is missing" : "is not a string"}`);
 }
 
 function requireIds(publicKey: string, userId: string): void {
@@ -176,16 +176,16 @@ function openedFrom(
   owner: Parameters<typeof transferBinding>[0],
 ): SealedParts {
   if (SEALED_MEMBERS.some((name) => name in line))
-    throw new LineProblem(`sealed goes without ${SEALED_MEMBERS.join(", ")}`);
+    throw new LineProblem(`sealed cannot be combined with ${SEALED_MEMBERS.join(", ")}`);
   try {
     const opened = opener.open(Buffer.from(textOf(line, "sealed"), "base64url"), transferBinding(owner));
-    return objectFrom(opened.toString(), SEALED_MEMBERS, "what is sealed");
+    return objectFrom(opened.toString(), SEALED_MEMBERS, "the sealed content");
   } catch (error) {
     if (!(error instanceof SealError)) throw error;
     throw new LineProblem(
       error.reason === "unknown_key"
-        ? "sealed: the key is not here; give its file with --key"
-        : "sealed: it was altered, or belongs to another connection",
+        ? "sealed: the key is not in the key file; give its file with --key"
+        : "sealed: was altered or belongs to another connection",
     );
   }
 }
@@ -193,9 +193,9 @@ function openedFrom(
 function inputContentFrom(parts: SealedParts, provider: Provider) {
   const { token, secrets } = parts;
   if (provider.kind !== "oauth2" && token !== undefined)
-    throw new LineProblem(`token: ${provider.name} takes secrets, as 'relay provider show' names them`);
+    throw new LineProblem(`token: ${provider.name} needs secrets instead, which 'relay provider show' names`);
   if (provider.kind === "oauth2") {
-    if (secrets !== undefined) throw new LineProblem(`secrets: ${provider.name} takes token, a token response`);
+    if (secrets !== undefined) throw new LineProblem(`secrets: ${provider.name} needs token instead, a token response`);
     if (!isObject(token)) throw new LineProblem("token is missing, or not a token response");
   }
   const given = { secrets: textsOf(parts, "secrets"), open: textsOf(parts, "parameters") };
@@ -203,7 +203,7 @@ function inputContentFrom(parts: SealedParts, provider: Provider) {
   if (!("problem" in content)) return content;
   const { part, parameter, problem } = content;
   if (part === "token_response") throw new LineProblem(`token: ${problem.replace(/\.$/, "")}`);
-  // Of names only one that the definition has is said.
+  // Only a name from the definition may be quoted.
   const isKnown = provider.connectionValues.some(({ name }) => name === parameter);
   throw new LineProblem(`${isKnown ? `${part}.${parameter}` : part}: ${problem}`);
 }
@@ -211,7 +211,7 @@ function inputContentFrom(parts: SealedParts, provider: Provider) {
 function textsOf(parts: SealedParts, member: "secrets" | "parameters"): ReadonlyMap<string, string> {
   const given = parts[member] ?? {};
   const isTexts = isObject(given) && Object.values(given).every((value) => typeof value === "string");
-  if (!isTexts) throw new LineProblem(`${member} is not a JSON object of texts`);
+  if (!isTexts) throw new LineProblem(`${member} is not a JSON object of strings`);
   return new Map(Object.entries(given as Record<string, string>));
 }
 
@@ -226,13 +226,13 @@ function timeFrom({ obtained_at: text }: SealedParts): number | undefined {
 interface Line {
   /** Counts from 1. */
   readonly number: number;
-  /** Without its end; undefined: it is longer than it may be. */
+  /** Without the line feed; undefined when the line is too long. */
   readonly bytes: Uint8Array | undefined;
 }
 
 const LINE_FEED = 0x0a;
 
-/** Splits a stream at line feeds; the last line may have none. Of a line that is too long nothing is kept. */
+/** Splits a stream at line feeds; the last line may have none. A line that is too long is discarded. */
 export async function* linesOf(stream: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Line> {
   let number = 1;
   let parts: Uint8Array[] = [];

@@ -107,10 +107,10 @@ function noClient(): ConnectError {
 const CREDENTIAL = /^[\x20-\x7e]{1,4096}$/;
 const SCOPE = /^[\x20-\x7e]{0,4096}$/;
 
-/** Fields of a client that an operator can write. */
+/** Writable fields of a client. */
 const CLIENT_FIELDS = ["client_id", "client_secret", "scope", "origin_parameters"] as const;
 
-/** A client as operators see it; the secret is not among its members. */
+/** The message of a client, without its secret. */
 function messageFromClient(client: StoredOAuthClient, publicKey: string): OAuthClientMessage {
   return create(OAuthClientSchema, {
     publicKey,
@@ -125,18 +125,18 @@ function messageFromClient(client: StoredOAuthClient, publicKey: string): OAuthC
   });
 }
 
-/** A secret that is sealed again under another key is no change. */
+/** Leaves out the sealed secret, since sealing it again under another key is not a change. */
 function clientEtag({ id, clientId, clientSecret, scope, originParameters, updatedAt }: StoredOAuthClient): string {
   const parameters = Object.entries(originParameters).sort();
   return etagFrom([id, clientId, clientSecret !== undefined, scope, parameters, updatedAt]);
 }
 
-/** Reads a whole client. Throws INVALID_ARGUMENT that names the field. */
+/** Parses a whole client. Throws INVALID_ARGUMENT that names the field. */
 function clientFieldsFrom(message: OAuthClientMessage, provider: Provider): OAuthClientFields {
   return clientPatchFrom(message, provider, CLIENT_FIELDS) as OAuthClientFields;
 }
 
-/** Reads fields of a client. Throws INVALID_ARGUMENT that names the field. */
+/** Parses fields of a client. Throws INVALID_ARGUMENT that names the field. */
 function clientPatchFrom(
   message: OAuthClientMessage,
   provider: Provider,
@@ -151,7 +151,7 @@ function clientPatchFrom(
   };
 }
 
-/** Values that stand with connections. Without any, the client is for all of the provider's customers. */
+/** Values stored with connections. Without any, the client serves all customers of the provider. */
 function clientParametersFrom({ originParameters }: OAuthClientMessage, provider: Provider) {
   const parsed = parseValues(new Map(Object.entries(originParameters)), provider, "open", true);
   if ("values" in parsed) return parsed.values;
@@ -162,7 +162,7 @@ function secretFrom(text: string): Secret | undefined {
   return text === "" ? undefined : new Secret(matching(text, CREDENTIAL, "client_secret"));
 }
 
-/** The text is quoted nowhere: it may be a secret, or one in the wrong field. */
+/** Never quotes the text: it may be a secret, perhaps in the wrong field. */
 function matching(text: string, pattern: RegExp, field: string): string {
   if (pattern.test(text)) return text;
   throw invalidArgument(
@@ -171,24 +171,24 @@ function matching(text: string, pattern: RegExp, field: string): string {
   );
 }
 
-/** What an operator decides about a client, with its secret in the clear. */
+/** What an operator sets for a client, with the secret in the clear. */
 export interface OAuthClientFields {
   readonly clientId: string;
   /** Undefined for a public client. */
   readonly clientSecret: Secret | undefined;
-  /** As the provider writes it; empty for the definition's default. */
+  /** In the provider's format; empty for the definition's default. */
   readonly scope: string;
   readonly originParameters: Readonly<Record<string, string>>;
 }
 
-/** Whose client, at which provider. */
+/** Identifies a client by application and provider. */
 export interface OAuthClientKey {
   readonly application: Application;
   /** The provider's name, never an alias. */
   readonly providerName: string;
 }
 
-/** The application has a client at this provider already. */
+/** The application already has a client at this provider. */
 export class OAuthClientExistsError extends Error {
   constructor() {
     super("The application has an OAuth client at this provider already. Update that one.");
@@ -208,7 +208,7 @@ function createOAuthClient(
   });
 }
 
-/** Stores a client, its secret sealed; one that exists is replaced. */
+/** Stores a client, its secret sealed; replaces an existing one. */
 export function putOAuthClient(
   administration: Administration,
   key: OAuthClientKey,
@@ -221,7 +221,7 @@ export function putOAuthClient(
   });
 }
 
-/** Changes what is given. Undefined when there is no such client. Rejects with ChangedMeanwhileError. */
+/** Changes the given fields. Undefined when there is no such client. Rejects with ChangedMeanwhileError. */
 async function updateOAuthClient(
   administration: Administration,
   key: OAuthClientKey,
@@ -240,7 +240,7 @@ async function updateOAuthClient(
   }
 }
 
-/** Ends a change of what is not there. */
+/** Aborts the update of a client that does not exist. */
 class MissingError extends Error {}
 
 function change(
@@ -270,7 +270,9 @@ function clientFrom(
   };
 }
 
-/** A secret that is not named stays; one that is named and undefined makes the client a public one. */
+/**
+ * Seals the secret. Without a `clientSecret` member the secret stays; with an undefined one the client becomes public.
+ */
 function sealedFrom(
   administration: Administration,
   key: OAuthClientKey,
@@ -301,14 +303,14 @@ export function deleteOAuthClient(
 }
 
 /**
- * Why an application can have no OAuth client at a provider, as what follows the provider's name in a sentence; undefined
- * when it can. Without a token endpoint nobody is connected in a browser and no token refreshed, so that no client is ever
- * used. Pure.
+ * Why an application cannot have an OAuth client at a provider; follows the provider's name in a sentence. Undefined
+ * when it can. Without a token endpoint no user connects in a browser and no token is refreshed, so a client would
+ * never be used. Pure.
  */
 export function oauthClientProblem({ oauth2, oauth1 }: Provider): string | undefined {
   if (oauth2?.tokenEndpoint !== undefined || oauth1 !== undefined) return undefined;
   return (
-    "has no oauth2.tokenEndpoint in its definition, so a client would be of no use: store users' tokens with " +
+    "has no oauth2.tokenEndpoint in its definition, so a client would have no effect: store users' tokens with " +
     "'relay connection put', or add oauth2 to a definition of your own (RELAY_PROVIDERS)"
   );
 }

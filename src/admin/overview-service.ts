@@ -46,9 +46,9 @@ export function createOverviewService(options: AdminOptions): ServiceImpl<typeof
   };
 }
 
-/** Minutes and hours that are shown. */
+/** Number of minutes or hours shown. */
 const POINTS = { MINUTE: 60, HOUR: 7 * 24 } as const;
-/** More is read by nobody. */
+/** Applications and providers listed; nobody reads more. */
 const MAX_SUBJECTS = 20;
 
 async function figuresOf(options: AdminOptions, request: GetFiguresRequest, publicKeyOf: PublicKeyOf) {
@@ -109,7 +109,7 @@ async function subjectFrom(
   return provider === undefined ? { kind: "APPLICATION", id } : { kind: "PAIR", id: pairId(id, provider) };
 }
 
-/** Added up, those with most calls first. */
+/** Figures summed by subject, those with the most calls first. */
 async function subjectsOf(
   rows: ReturnType<AdminOptions["store"]["figures"]["read"]>,
 ): Promise<ReadonlyArray<readonly [id: string, figures: Figures]>> {
@@ -143,15 +143,15 @@ function percentilesFrom(figures: Figures, part: FigurePart): MessageInitShape<t
 
 type Attention = MessageInitShape<typeof AttentionSchema>;
 
-/** Events wait for some seconds as a rule. */
+/** Webhook events usually wait for some seconds. */
 const WAITS_TOO_LONG_MS = 10 * 60_000;
-/** A key is good for 2^32 values; a year is short of that, and long enough to be forgotten. */
+/** A key may seal 2^32 values. A year is well within that, and long enough for the key to be forgotten. */
 const KEY_AGE_MS = 365 * 86_400_000;
-/** SQLite needs room for its log and for a backup. */
+/** Warn when less than this share, or fewer bytes, are free: SQLite needs space for its log and for a backup. */
 const LITTLE_ROOM = 0.1;
 const LITTLE_ROOM_BYTES = 2 ** 30;
 
-/** What needs attention, the most urgent first. */
+/** What needs the operator's attention, most urgent first. */
 async function attentionsOf(options: AdminOptions, publicKeyOf: PublicKeyOf): Promise<readonly Attention[]> {
   const { store, sealer, now, problems, diskRoom } = options;
   const found = await store.inspect(sealer.currentKeyId);
@@ -197,7 +197,7 @@ function diskAttention(room: DiskRoom | undefined): readonly Attention[] {
   return [{ kind: Kind.DISK_NEARLY_FULL, message }];
 }
 
-/** Spans of figures are merged minutes after their end, by each process's own clock. */
+/** Each process merges figures minutes after a span ends, by its own clock. */
 const MAX_CLOCK_DIFFERENCE_MS = 60_000;
 
 function clockAttention(clock: number | undefined, now: number): readonly Attention[] {
@@ -208,24 +208,27 @@ function clockAttention(clock: number | undefined, now: number): readonly Attent
   return [{ kind: Kind.CLOCK_DIFFERS, message: `The relay's clock is ${seconds} seconds ${side} the database's.` }];
 }
 
-/** Ends of support of Node.js' lines, https://nodejs.org/en/about/previous-releases; what is not here says nothing. */
+/**
+ * End of support of each Node.js release line, https://nodejs.org/en/about/previous-releases. No warning for other
+ * lines.
+ */
 const NODE_ENDS: ReadonlyMap<string, string> = new Map([
   ["20", "2026-04-30"],
   ["22", "2027-04-30"],
   ["24", "2028-04-30"],
   ["26", "2029-04-30"],
 ]);
-/** Time to plan a change of the line. */
+/** How long before the end of support to warn: time to plan the upgrade. */
 const NODE_END_TOLD_MS = 90 * 86_400_000;
 
-/** Pure. @param version such as `22.12.0`. */
+/** Warns about the end of support of Node.js. Pure. @param version such as `22.12.0`. */
 export function nodeAttention(version: string, now: number): readonly Attention[] {
   const [line = ""] = version.split(".");
   const end = NODE_ENDS.get(line);
   if (end === undefined || now < Date.parse(end) - NODE_END_TOLD_MS) return [];
   const ends = now < Date.parse(end) ? "ends" : "ended";
   return [
-    { kind: Kind.NODE_ENDS, message: `Support of Node.js ${line} ${ends} on ${end}. Upgrade to a supported line.` },
+    { kind: Kind.NODE_ENDS, message: `Support for Node.js ${line} ${ends} on ${end}. Upgrade to a supported line.` },
   ];
 }
 

@@ -15,7 +15,7 @@ import { isSensitiveField } from "../records/sensitive-name.js";
 import { operatorContextKey, type Role } from "./admit.js";
 import { type AdminOptions, NAME_PART, namedProvider, pageFrom, pageOf } from "./standard-methods.js";
 
-/** relay.admin.v1.ProviderService, over what was read at start. */
+/** relay.admin.v1.ProviderService, over the definitions read at start. */
 export function createProviderService(options: AdminOptions): ServiceImpl<typeof ProviderService> {
   return {
     getProvider: ({ providerName }, context) =>
@@ -37,7 +37,7 @@ function entryFrom(
   const file = providerFiles.get(provider.name);
   const shown = providerShownTo(values.get(operatorContextKey)?.role, provider);
   return create(ProviderEntrySchema, {
-    // Printed and read again: what is undefined is left out.
+    // Through JSON, which drops undefined members.
     provider: fromJson(ProviderSchema, JSON.parse(JSON.stringify(definitionFromProvider(shown)))),
     source: file === undefined ? Source.CATALOG : Source.FILE,
     file: file ?? "",
@@ -48,8 +48,8 @@ function entryFrom(
 export type IsHidden = (name: string, value: string) => boolean;
 
 /**
- * A provider as a role may see it: whoever only reads sees {@link MASK} for default headers and parameters of token
- * requests that may hold a key of the operator's own. Pure.
+ * A provider as a role may see it. The role `read-only` sees {@link MASK} in place of default headers and token request
+ * parameters that may contain a key of the operator's. Pure.
  */
 function providerShownTo(role: Role | undefined, provider: Provider): Provider {
   if (role === "operator") return provider;
@@ -58,13 +58,13 @@ function providerShownTo(role: Role | undefined, provider: Provider): Provider {
   return { ...provider, defaultHeaders: headers, oauth2: oauth2 && withMaskedParameters(oauth2) };
 }
 
-/** Whether a field of an explained request is one of the definition's that the role may not see. Pure. */
+/** A predicate for fields of an explained request that come from the definition and are hidden from the role. Pure. */
 export function hiddenFieldsFor(role: Role | undefined, provider: Provider | undefined): IsHidden {
   if (role === "operator" || provider === undefined) return () => false;
   return (name, value) => isKeyField(provider, name, value);
 }
 
-/** Those of the authorization request are in every browser's address. */
+/** Leaves the authorization request's parameters alone: every browser shows them in its address bar. */
 function withMaskedParameters(oauth2: OAuth2): OAuth2 {
   const { tokenParameters, codeParameters, refreshParameters } = oauth2;
   return {

@@ -15,7 +15,7 @@ import { applicationResource, connectionResource, oauthClientResource, type Reso
 import { createAttempts, type Operator, operatorContextKey, type Role } from "./admit.js";
 import type { AdminOptions } from "./standard-methods.js";
 
-/** The methods that change nothing, for tokens that may only look. Every other one is for operators alone. */
+/** Methods that change nothing, allowed for the role `read-only`. All others require the role `operator`. */
 const READ_ONLY: ReadonlySet<string> = new Set(
   [
     ...[ApplicationService.method.getApplication, ApplicationService.method.listApplications],
@@ -37,24 +37,24 @@ export function mayCall(role: Role, method: DescMethod): boolean {
   return role === "operator" || READ_ONLY.has(nameOf(method));
 }
 
-/** By name, not by object: the OpenAPI document is made from descriptors of its own. */
+/** Methods are compared by name: the OpenAPI document is generated from other descriptor objects. */
 function nameOf({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`;
 }
 
-/** Written down of one operator in a minute: enough to see what was tried, and no way to fill the disk. */
+/** Most refusals audited per operator and minute: enough to see what was tried, too few to fill the disk. */
 const MAX_REFUSALS = 60;
 
 /**
- * Refuses methods that the operator's role does not allow, in front of every service of the administration port, and
- * writes the attempt into the audit trail; of somebody who goes on and on, the first ones of each minute.
+ * Interceptor for every service of the administration port: refuses methods that the operator's role does not allow.
+ * Writes each refusal to the audit trail, up to {@link MAX_REFUSALS} per operator and minute.
  */
 export function requireRole(options: AdminOptions): Interceptor {
   const refusals = createAttempts(MAX_REFUSALS, () => performance.now());
   return (next) => async (request) => {
     const operator = request.contextValues.get(operatorContextKey);
     const { method } = request;
-    // What is not of the relay's own package, server reflection, tells nothing of what is stored.
+    // Methods outside the relay's own package (server reflection) reveal nothing that is stored.
     const isOurs = method.parent.typeName.startsWith("relay.admin.v1.");
     if (operator !== undefined && (!isOurs || mayCall(operator.role, method))) return next(request);
     const { name = "" } = operator ?? {};
@@ -85,7 +85,7 @@ async function writeDown(
   await added.catch((error: unknown) => onFault("audit", error));
 }
 
-/** What a message that nobody has checked says it is about, as far as it goes; each part cut where an id ends. */
+/** The resource that an unvalidated message names, as far as it names one. Each part is cut to the length of an id. */
 export function refusedResource(message: object): Resource {
   const parts = partsOf(message);
   const [publicKey, userId, provider] = ["publicKey", "userId", "providerName"].map((name) => textOf(parts, name));
@@ -94,7 +94,7 @@ export function refusedResource(message: object): Resource {
   return provider ? oauthClientResource(publicKey, provider) : applicationResource(publicKey);
 }
 
-/** The message's own fields, or those of the resource in it. */
+/** The nested resource of the message if it has one, otherwise the message itself. */
 function partsOf(message: object): object {
   const inner = ["application", "oauthClient", "webhook", "call"].map((name): unknown => Reflect.get(message, name));
   return inner.find((each): each is object => typeof each === "object" && each !== null) ?? message;

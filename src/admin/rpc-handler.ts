@@ -43,21 +43,22 @@ import { requireRole } from "./roles.js";
 import type { AdminOptions } from "./standard-methods.js";
 import { createWebhookService } from "./webhook-service.js";
 
-/** The largest message holds a token response of 64 KiB, or an application's lists. In bytes. */
+/** The largest message contains a token response of 64 KiB, or an application's lists. */
 const MAX_REQUEST_BYTES = 256 * 1024;
-/** The longest page takes far less. In milliseconds. */
+/** The largest page takes far less. */
 const MAX_TIMEOUT_MS = 60_000;
-/** Operators are few: this bounds what somebody with a token can hold, beside the budget of the calls. */
+/** Operators are few. This bounds what one with a token can occupy, separately from the budget of calls. */
 const BUDGET = { maxInFlight: 64, maxBufferedBytes: 32 * 1024 * 1024 };
 /**
- * As on the public port: reflection takes names, and so does watching. Small, because what begins a stream is not read in
- * blocks: 200,000 chunks of one byte would hold the event loop, which serves calls as well, for half a minute.
+ * As on the public port: requests for reflection and watching contain only names. Small, because the first message of a
+ * stream is not read in blocks: 200,000 chunks of one byte would block the event loop, which also serves calls, for
+ * half a minute.
  */
 const NAMES_ONLY = { readMaxBytes: 4096 };
-/** Whether there is such a method is told to operators alone. */
+/** Matches unknown methods too: only operators learn whether a method exists. */
 const PATH = /^\/(?:relay\.admin\.v1|grpc\.reflection\.v1)\./;
 
-/** The services of the administration port; roles.ts says who may call which method. */
+/** The services of the administration port. roles.ts decides who may call which method. */
 export const ADMIN_SERVICES: readonly DescService[] = [
   ApplicationService,
   OAuthClientService,
@@ -71,7 +72,7 @@ export const ADMIN_SERVICES: readonly DescService[] = [
   SessionService,
 ];
 
-/** Connect, gRPC and gRPC-Web for the services of relay.admin.v1 and for reflection; nothing of it without a token. */
+/** Connect, gRPC and gRPC-Web for the services of relay.admin.v1 and for reflection. All require a token. */
 export function createAdminRpcHandler(options: AdminOptions, admit: Admit): PathHandler {
   const { onFault } = options;
   const operators = new WeakMap<HttpRequest, Operator>();
@@ -84,13 +85,13 @@ export function createAdminRpcHandler(options: AdminOptions, admit: Admit): Path
       createContextValues()
         .set(operatorContextKey, operators.get(request))
         .set(requestContextKey, {
-          // The fields are the operator's, and no proof of an application.
+          // The header fields are the operator's; they do not prove an application.
           caller: withoutCallerFields(address),
           identity: identityOf(request),
           startedAt: performance.now(),
           memory,
         }),
-    // Browsers come from the port's own pages, or not at all.
+    // Only the port's own pages may call from a browser.
     listsOrigin: async () => false,
     onFault,
     readMaxBytes: MAX_REQUEST_BYTES,
@@ -123,7 +124,7 @@ function addServices(router: ConnectRouter, options: AdminOptions): void {
   router.service(ServerReflection, createReflectionService([...ADMIN_SERVICES, ServerReflection]), NAMES_ONLY);
 }
 
-/** How a refusal is said over gRPC, over HTTP, and to a person. */
+/** A refusal as gRPC code, HTTP status and text. */
 interface Refusal {
   readonly code: Code;
   /** Name of the code over Connect. */
@@ -136,23 +137,23 @@ const UNAUTHENTICATED: Refusal = {
   code: Code.Unauthenticated,
   name: "unauthenticated",
   status: 401,
-  text: "Send an admin token: Authorization: Bearer TOKEN, with one of RELAY_ADMIN_TOKEN_FILE as it was when the relay started.",
+  text: "Send an admin token: Authorization: Bearer TOKEN, with a token that was in RELAY_ADMIN_TOKEN_FILE when the relay started.",
 };
 
 const UNKNOWN: Refusal = {
   code: Code.Unavailable,
   name: "unavailable",
   status: 503,
-  text: "The database cannot be read, so it is not known whether you signed out. Try again in a moment; the admin token itself works meanwhile.",
+  text: "The relay cannot read its database to check whether this session was signed out. Try again in a moment; the admin token itself still works.",
 };
 
 /**
- * Answers a request that was not admitted, in the words of its protocol: 401 with `WWW-Authenticate: Bearer` (RFC 6750
- * section 3), or 429 with `Retry-After` (RFC 6585 section 4), which over Connect have an error as their body; over gRPC
- * and gRPC-Web, whose HTTP status is always 200, a status of UNAUTHENTICATED or RESOURCE_EXHAUSTED in place of any
+ * Answers a request that was not admitted, in its own protocol. HTTP and Connect get 401 with `WWW-Authenticate:
+ * Bearer` (RFC 6750 section 3) or 429 with `Retry-After` (RFC 6585 section 4); over Connect the body is an error. gRPC
+ * and gRPC-Web, whose HTTP status is always 200, get the status UNAUTHENTICATED or RESOURCE_EXHAUSTED without a
  * message.
  *
- * A session of which nobody can tell now whether it was ended is answered with 503.
+ * Answers 503 when the store cannot tell at the moment whether the session was ended.
  */
 export function answerNotAdmitted(
   { headers }: HttpRequest,
@@ -183,7 +184,9 @@ function answerConnect(response: HttpResponse, { name, status, text }: Refusal):
   response.end(body);
 }
 
-/** A response without messages has its status in the header fields: Trailers-Only of the gRPC protocol over HTTP/2. */
+/**
+ * A response without messages carries its status in the header fields: Trailers-Only of the gRPC protocol over HTTP/2.
+ */
 function answerGrpc(response: HttpResponse, contentType: string, { code, text }: Refusal): void {
   response.writeHead(200, {
     "content-type": contentType,
@@ -193,15 +196,15 @@ function answerGrpc(response: HttpResponse, contentType: string, { code, text }:
   response.end();
 }
 
-/** RPC code of each reason that a store or a use case fails with; others are faults of ours. */
+/** RPC code of each reason with which a store or a use case fails. Any other reason is a fault of the relay. */
 const CODES: Partial<Record<Reason, Code>> = {
-  // An application that was deleted in the middle of the request.
+  // The application was deleted during the request.
   INVALID_PUBLIC_KEY: Code.NotFound,
   STORE_UNAVAILABLE: Code.Unavailable,
   OVERLOADED: Code.ResourceExhausted,
 };
 
-/** Translates whatever a service of the administration port fails with; what nobody foresaw is told to the log alone. */
+/** Translates the errors of the administration port's services. Unexpected errors are only logged. */
 function translateErrors(onFault: (where: string, error: unknown) => void): Interceptor {
   const translated = (error: unknown): ConnectError => {
     if (error instanceof ConnectError) return error;
@@ -220,7 +223,7 @@ function translateErrors(onFault: (where: string, error: unknown) => void): Inte
   };
 }
 
-/** A stream may fail at its first message, or at any later one. */
+/** Translates the error of a stream, which may fail at any message. */
 async function* translating<Message>(
   messages: AsyncIterable<Message>,
   translated: (error: unknown) => ConnectError,
@@ -243,7 +246,7 @@ const ROLES: Readonly<Record<Role, SessionRole>> = {
   operator: SessionRole.OPERATOR,
 };
 
-/** relay.admin.v1.SessionService: who asks, as the request was authenticated. */
+/** relay.admin.v1.SessionService: the operator as whom the request was authenticated. */
 function createSessionService({ publicUrl }: Pick<AdminOptions, "publicUrl">): ServiceImpl<typeof SessionService> {
   return {
     getSession(_request, { values }) {

@@ -18,23 +18,24 @@ import {
 } from "./admit.js";
 import { answerNotAdmitted } from "./rpc-handler.js";
 
-/** A link is opened on the spot. */
+/** Lifetime of a link: it is meant to be opened at once. */
 const LINK_MS = 15 * 60_000;
 const NAME = /^[0-9a-f]{64}\.sign-in$/;
 
-/** Where links are kept, and who may make them. */
+/** Where links are stored, and whose tokens sign them. */
 interface LinkPlace {
-  /** A folder in which the relay may remove files: that of its spool. */
+  /** A folder in which the relay may remove files: its spool folder. */
   readonly folder: string;
   readonly tokens: readonly AdminToken[];
 }
 
 /**
- * Makes a link that signs one browser in to the console as the first operator, once, within 15 minutes. What is kept of it is
- * a file with the hash of the secret as its name, signed with that operator's token: whoever can only write in the folder makes
- * none. Undefined where there is no operator. Rejects with the system's error where no file can be made.
+ * Creates a link that signs one browser in to the console as the first operator, once, within 15 minutes. It is stored
+ * as a file that is named after the hash of the secret and signed with that operator's token, so write access to the
+ * folder is not enough to forge one. Undefined when there is no operator. Rejects with the system's error when the file
+ * cannot be written.
  *
- * @param adminUrl where operators are served.
+ * @param adminUrl url of the administration port.
  * @param now milliseconds since the epoch.
  */
 export async function createSignInLink(
@@ -50,7 +51,7 @@ export async function createSignInLink(
   const endsAt = String(now + LINK_MS);
   const signature = signatureOf(operator, textOf(name, endsAt)).toString("base64url");
   await writeFile(join(folder, name), `${endsAt} ${signature}\n`, { flag: "wx" });
-  // Behind the `#`: no server, log or proxy sees it, and no program that looks at links in advance uses it up.
+  // In the fragment, so that no server, log or proxy sees it and no link preview uses it up.
   return `${adminUrl}/console/#sign-in=${secret}`;
 }
 
@@ -83,31 +84,33 @@ function nothingIfGone(error: NodeJS.ErrnoException): undefined {
   if (error.code !== "ENOENT") throw error;
 }
 
-/** Uses a link up: resolves to the operator whom it signs in; undefined when it was used, has ended, or never was. */
+/**
+ * Consumes a link: resolves to the operator that it signs in; undefined when it was used, has expired or never existed.
+ */
 async function takeLink({ folder, tokens }: LinkPlace, secret: string, now: number): Promise<AdminToken | undefined> {
   const name = nameOf(secret);
   const file = join(folder, name);
   const [endsAt, signature] = await readLink(file);
-  // Of several at once, whoever removes the file is the one.
+  // Of several concurrent requests, the one that removes the file wins.
   const isMine = await unlink(file).then(() => true, nothingIfGone);
   if (isMine !== true || now >= Number(endsAt) || signature.length !== 32) return undefined;
   return tokens.find((each) => isOperator(each) && timingSafeEqual(signature, signatureOf(each, textOf(name, endsAt))));
 }
 
-/** What signing in and out needs; the tokens as the relay loaded them at its start. */
+/** Options of {@link createSignInHandler}. The tokens are those loaded at start. */
 interface SignInOptions extends LinkPlace {
   readonly admit: Admit;
   readonly clientAddress: (request: HttpRequest) => string;
-  /** Called before somebody is let in; when it rejects, nobody is. */
+  /** Called before an operator is signed in; a rejection prevents the sign-in. */
   readonly onSignIn: (name: string) => Promise<void>;
   /** Ends a session everywhere. */
   readonly onSignOut: (operator: Operator & Required<Pick<Operator, "session">>) => Promise<unknown>;
 }
 
 /**
- * `POST /console/sign-in` takes the secret of a link, or an admin token, as bearer token, which no page of another origin can
- * send, and answers with a session: of the operator who made the link, or of the token. Wrong ones are counted as wrong admin
- * tokens are. `POST /console/sign-out` takes the session, and ends it.
+ * `POST /console/sign-in` takes the secret of a link or an admin token, and answers with a session of its operator. The
+ * secret is sent as a bearer token, which no page of another origin can send. Wrong ones are counted like wrong admin
+ * tokens. `POST /console/sign-out` takes the session and ends it.
  */
 export function createSignInHandler(options: SignInOptions): PathHandler {
   const wrong = createAttempts(MAX_WRONG_TOKENS, () => performance.now());
@@ -124,13 +127,13 @@ export function createSignInHandler(options: SignInOptions): PathHandler {
   };
 }
 
-/** Throws what is a fault. */
+/** Answers 503 when the store refused; rethrows any other error. */
 function answerFailed(response: HttpResponse, error: unknown): void {
   if (!isRefusedByStore(error)) throw error;
   answerPlain(
     response,
     503,
-    "The database cannot be written right now, and signing in or out is written down first. Try again in a moment; with the admin token, curl and the relay command work meanwhile.",
+    "The relay cannot write to its database, where it records signing in and out. Try again in a moment; curl with the admin token and the relay command still work.",
   );
 }
 
@@ -143,19 +146,19 @@ async function answerSignIn(
   const client = clientNetworkOf(clientAddress(request));
   const waitSeconds = wrong.waitSeconds(client);
   if (waitSeconds > 0) {
-    return answerPlain(response, 429, `Too many tries. Wait ${waitSeconds} seconds.`, {
+    return answerPlain(response, 429, `Too many attempts. Try again in ${waitSeconds} seconds.`, {
       "retry-after": String(waitSeconds),
     });
   }
   const secret = bearerOf(request.headers);
   const operator = secret === undefined ? undefined : await operatorOf(place, secret);
   if (operator === undefined) {
-    // Any web page can make an operator's browser send a request without it.
+    // A request without the header does not count: any web page can make an operator's browser send one.
     if (request.headers.authorization !== undefined) wrong.add(client);
     return answerPlain(
       response,
       403,
-      "This sign-in link was used before or has ended. Make another with 'relay console'.",
+      "This sign-in link was already used or has expired. Create another with 'relay console'.",
     );
   }
   await onSignIn(operator.name);
@@ -173,7 +176,7 @@ async function operatorOf(place: LinkPlace, secret: string): Promise<AdminToken 
   return adminTokenOf(place.tokens, secret) ?? (await takeLink(place, secret, Date.now()));
 }
 
-/** With 204 the session has ended now, with 401 before; with anything else it may go on. */
+/** 204: the session has ended now. 401: it had ended before. Any other status: it may still be valid. */
 async function answerSignOut({ admit, onSignOut }: SignInOptions, request: HttpRequest, response: HttpResponse) {
   const admission = await admit(request);
   if (!admission.isAdmitted) return answerNotAdmitted(request, response, admission);

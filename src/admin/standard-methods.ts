@@ -23,18 +23,18 @@ import type { Sealer } from "../sealing/seal.js";
 import type { AdministeredStore, Administration, AuditStamp } from "./administration.js";
 import { operatorContextKey } from "./admit.js";
 
-/** What a request says that there is none of. */
+/** NOT_FOUND for what a request names. */
 export function notFound(what: string): ConnectError {
   return new ConnectError(`There is no ${what}.`, Code.NotFound);
 }
 
-/** Reads an id or key that must be there: 1 to 256 characters. */
+/** Reads a required id or key of 1 to 256 characters. */
 export function requiredId(value: string, field: string): string {
   if (value.length > MAX_ID_LENGTH) throw invalidArgument(field, `is longer than ${MAX_ID_LENGTH} characters`);
   return required(value, field);
 }
 
-/** The application that a request names. @param field where the request names it. */
+/** The application that a request names. @param field the request field with its public key. */
 export async function namedApplication(
   applications: Pick<ApplicationStore, "findByPublicKey">,
   publicKey: string,
@@ -52,13 +52,13 @@ export function noApplication(): ConnectError {
 /** The provider that a request names, by name or alias. */
 export function namedProvider(catalog: ProviderCatalog, name: string, field = "provider_name"): Provider {
   const provider = catalog.find(required(name, field));
-  if (provider === undefined) throw notFound("provider of this name");
+  if (provider === undefined) throw notFound("provider with this name");
   return provider;
 }
 
 /**
- * The name of the provider that a request names. One that is no longer in the catalogue is taken as written, so that what
- * is stored for it can still be seen and deleted.
+ * The name of the provider that a request names. A provider that is no longer in the catalogue is accepted as written,
+ * so that its stored rows can still be seen and deleted.
  */
 export function providerNameFrom(catalog: ProviderCatalog, name: string): string {
   const provider = catalog.find(name);
@@ -68,10 +68,10 @@ export function providerNameFrom(catalog: ProviderCatalog, name: string): string
 }
 
 /**
- * Names of the fields that an update writes (AIP-134): those that the mask has; all that can be written for `*`; without
- * a mask those that are not empty in the message.
+ * Names of the fields that an update writes (AIP-134): those in the mask; all writable ones for `*`; without a mask,
+ * those that are not empty in the message.
  *
- * @param writable the fields that can be written, in the schema's spelling.
+ * @param writable names of the writable fields in the schema.
  */
 export function maskedFields<Desc extends DescMessage, Field extends string>(
   schema: Desc,
@@ -83,7 +83,8 @@ export function maskedFields<Desc extends DescMessage, Field extends string>(
   if (paths.length === 1 && paths[0] === "*") return writable;
   const named = paths.length === 0 ? writable.filter((field) => isSet(schema, message, field)) : paths;
   const unknown = named.find((path) => !writable.some((field) => field === path));
-  if (unknown !== undefined) throw invalidArgument("update_mask", `may only have ${writable.join(", ")}, or * alone`);
+  if (unknown !== undefined)
+    throw invalidArgument("update_mask", `may contain only ${writable.join(", ")}, or a single *`);
   if (named.length === 0) throw invalidArgument("update_mask", "names no field, and no field is set");
   return writable.filter((field) => named.some((path) => path === field));
 }
@@ -93,48 +94,49 @@ function isSet<Desc extends DescMessage>(schema: Desc, message: MessageShape<Des
   return field !== undefined && isFieldSet(message, field);
 }
 
-/** An etag of what a resource says (AIP-154). */
+/** An etag of a resource's values (AIP-154). */
 export function etagFrom(values: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(values)).digest("base64url").slice(0, 16);
 }
 
-/** What judges a row by the etag that a request brings; undefined when it brings none. */
+/** A predicate that compares a row with the request's etag; undefined when the request has none. */
 export function isCurrentFrom<Row>(etag: string, etagOf: (row: Row) => string): ChangeOptions<Row>["isCurrent"] {
   return etag === "" ? undefined : (row) => etagOf(row) === etag;
 }
 
 const DEFAULT_SIZE = 100;
-/** More would hold the event loop, which serves calls as well, for over ten milliseconds. */
+/** A larger page would block the event loop, which also serves calls, for over ten milliseconds. */
 const MAX_SIZE = 500;
 
-/** An id, a key or a name of ours: what the store can hold in a column of text. */
+/** An id, key or name that the relay defines: printable ASCII. */
 export const NAME_PART: RegExp = /^[\x21-\x7e]{1,256}$/;
 /** A user's id: any text. */
 export const USER_PART: RegExp = /^.{1,256}$/s;
 /** A whole number. */
 export const NUMBER_PART: RegExp = /^\d{1,16}$/;
 
-/** Which page is asked for (AIP-158). */
+/** The requested page (AIP-158). */
 interface Page {
   readonly size: number;
-  /** Key of the last row of the page before; undefined for the first page. */
+  /** Key of the last row of the previous page; undefined for the first page. */
   readonly after: readonly string[] | undefined;
-  /** The token of the page behind the row of this key. */
+  /** The token of the page that starts after this key. */
   tokenAfter(key: readonly string[]): string;
 }
 
-/** The part of a request that asks for a page. */
+/** The paging fields of a request. */
 interface PageRequest {
   readonly pageSize: number;
   readonly pageToken: string;
 }
 
 /**
- * Reads which page is asked for. A token is the key of a row and a digest of the request's other fields, which must stay
- * as they were; it is no secret and grants nothing, and anybody can make one: it is read like any other input.
+ * Reads which page is requested. A page token contains the key of a row and a digest of the request's other fields,
+ * which must stay the same. It is not secret and grants nothing. Anybody can forge one, so it is validated like any
+ * other input.
  *
- * @param filter the request's other fields that count.
- * @param parts what each text of a key must be like.
+ * @param filter the other fields of the request that determine the result.
+ * @param parts a pattern for each part of a key.
  */
 export function pageFrom(
   { pageSize, pageToken }: PageRequest,
@@ -151,7 +153,7 @@ export function pageFrom(
   };
 }
 
-/** One page of rows that are all at hand, sorted by a key of one text. */
+/** One page of rows that are all in memory, sorted by a key with one part. */
 export function pageOf<Row>(
   { size, after, tokenAfter }: Page,
   sorted: readonly Row[],
@@ -162,7 +164,7 @@ export function pageOf<Row>(
   return pageOfRest({ size, tokenAfter }, rest, (row) => [keyOf(row)]);
 }
 
-/** One page of rows that begin behind the page before. One row more than the page has tells that there are more. */
+/** One page from rows that start after the previous page. One row beyond the page size means that there are more. */
 export function pageOfRest<Row>(
   { size, tokenAfter }: Pick<Page, "size" | "tokenAfter">,
   rest: readonly Row[],
@@ -177,7 +179,10 @@ function keyFrom(token: string, digest: string, parts: readonly RegExp[]): reado
   const [ofRequest, ...key] = textsFrom(token);
   const isKey = key.length === parts.length && parts.every((part, at) => part.test(key[at] ?? ""));
   if (ofRequest === digest && isKey) return key;
-  throw invalidArgument("page_token", "is not one of a request with these fields; begin with the first page");
+  throw invalidArgument(
+    "page_token",
+    "does not belong to a request with these fields; start again from the first page",
+  );
 }
 
 function textsFrom(token: string): readonly string[] {
@@ -185,7 +190,7 @@ function textsFrom(token: string): readonly string[] {
     const value: unknown = JSON.parse(Buffer.from(token, "base64url").toString());
     return Array.isArray(value) && value.every((each) => typeof each === "string") ? value : [];
   } catch {
-    // No token of ours, which the caller is told.
+    // Not a token of this relay; the caller of this function reports it.
     return [];
   }
 }
@@ -195,46 +200,45 @@ function digestOf(filter: readonly unknown[]): string {
 }
 
 /**
- * The refusal of a request with a wrong field.
+ * INVALID_ARGUMENT for a field.
  *
  * @param field its path, such as `application.display_name`.
- * @param problem what follows the path in a sentence.
+ * @param problem follows the path in a sentence.
  */
 export function invalidArgument(field: string, problem: string): ConnectError {
   return invalidField(field, `${field} ${problem}.`);
 }
 
-/** The same with a message of its own. */
+/** The same with a message of the caller's. */
 export function invalidField(field: string, message: string): ConnectError {
   const detail = { desc: ErrorDetailSchema, value: { field } };
   return new ConnectError(message, Code.InvalidArgument, undefined, [detail]);
 }
 
-/** A text that must be there. */
+/** Throws when a text is empty. */
 export function required(value: string, field: string): string {
   if (value === "") throw invalidArgument(field, "is missing");
   return value;
 }
 
-/** A message that must be there. */
+/** Throws when a message is missing. */
 export function requiredMessage<Message>(value: Message | undefined, field: string): Message {
   if (value === undefined) throw invalidArgument(field, "is missing");
   return value;
 }
 
-/** A length of time, from milliseconds. */
 export function durationFromMs(ms: number): Duration {
   const seconds = Math.floor(ms / 1000);
   return create(DurationSchema, { seconds: BigInt(seconds), nanos: Math.round((ms - seconds * 1000) * 1e6) });
 }
 
-/** Finds the public key of an application by its id; undefined when there is none any more. */
+/** Finds an application's public key by its id; undefined when the application no longer exists. */
 export type PublicKeyOf = (id: string) => Promise<string | undefined>;
 
-/** An application never gets another key, so each is asked for once; the oldest make room. */
+/** Most keys cached. A public key never changes, so each is queried once; the oldest entries are evicted. */
 const MAX_KEPT = 10_000;
 
-/** Keeps the public keys that were asked for. */
+/** Caches the public keys of applications. */
 export function createPublicKeys(applications: Pick<ApplicationStore, "publicKeyOf">): PublicKeyOf {
   const kept = new Map<string, string>();
   return async (id) => {
@@ -249,7 +253,7 @@ export function createPublicKeys(applications: Pick<ApplicationStore, "publicKey
   };
 }
 
-/** What explaining and performing calls needs from the rest of the service. */
+/** What explaining and performing calls requires from the rest of the service. */
 export interface CallServiceOptions {
   readonly relay: Relay;
   /** See `explainCall()`. */
@@ -257,13 +261,13 @@ export interface CallServiceOptions {
   readonly deadlineMs: number;
 }
 
-/** Of a disk. */
+/** Free and total space of a disk. */
 export interface DiskRoom {
   readonly freeBytes: number;
   readonly totalBytes: number;
 }
 
-/** What the services of the administration port work on; everything is a value or an interface. */
+/** Dependencies of the administration port's services. Everything is a value or an interface. */
 export interface AdminOptions {
   readonly store: AdministeredStore & {
     readonly calls: CallStore;
@@ -272,23 +276,23 @@ export interface AdminOptions {
     readonly figures: FigureStore;
     readonly inspect: Inspect;
   };
-  /** What looks at the store found wrong, for people. */
+  /** Problems that the store checks found, as sentences. */
   readonly problems: () => Iterable<string>;
-  /** The room that is left where the database is; undefined where that is not on this machine. */
+  /** Space on the database's disk; undefined when the database is not on this machine. */
   readonly diskRoom: () => Promise<DiskRoom | undefined>;
   readonly sealer: Sealer;
   readonly catalog: ProviderCatalog;
-  /** Files of the operator's own definitions, by provider name. */
+  /** Files with the operator's own definitions, by provider name. */
   readonly providerFiles: ReadonlyMap<string, string>;
-  /** How connections are ended, and what waits for it when the service stops. */
+  /** How connections are disconnected, and the pending disconnections that shutdown waits for. */
   readonly disconnection: DisconnectOptions & { readonly pending: Pending };
-  /** Refreshes a token when an operator asks for it. */
+  /** Refreshes a token on an operator's request. */
   readonly refresher: Pick<Refresher, "refresh">;
-  /** What connect links are made with. */
+  /** Options for connect links. */
   readonly connecting: ConnectLinkOptions;
   /** Resolves when the service begins to stop, or when the signal aborts. */
   readonly stopped: (signal: AbortSignal) => Promise<void>;
-  /** Webhooks may go to this machine. */
+  /** Whether webhooks may go to this machine. */
   readonly allowLoopback: boolean;
   readonly clientAddress: (request: HttpRequest) => string;
   /** Origin at which callers reach the relay; undefined when it is not known. */
@@ -300,7 +304,7 @@ export interface AdminOptions {
   readonly onFault: (where: string, error: unknown) => void;
 }
 
-/** What a request's operator changes things with. */
+/** The {@link Administration} for the operator who sent a request. */
 export function administrationFor(
   { store, sealer, now, newAuditStamp }: AdminOptions,
   { values }: Pick<HandlerContext, "values">,

@@ -58,7 +58,7 @@ export function createWebhookService(options: AdminOptions): ServiceImpl<typeof 
     },
     async listWebhookDeliveries(request) {
       const { publicKey, userId, providerName } = request;
-      if (providerName !== "" && userId === "") throw invalidArgument("provider_name", "goes with user_id only");
+      if (providerName !== "" && userId === "") throw invalidArgument("provider_name", "requires user_id");
       const page = pageFrom(request, [publicKey, userId, providerName], [NUMBER_PART]);
       const rest = await options.store.webhooks.listDeliveries({
         applicationId: (await namedApplication(applications, publicKey)).id,
@@ -73,7 +73,7 @@ export function createWebhookService(options: AdminOptions): ServiceImpl<typeof 
   };
 }
 
-/** An allow-list of members, so that the secret is never among them. */
+/** The webhook's message. An allow-list of members, so that the secret can never be among them. */
 async function readWebhook({ store }: AdminOptions, { id, publicKey }: Application) {
   const endpoint = await store.webhooks.findEndpoint(id);
   if (endpoint === undefined) throw noWebhook();
@@ -107,7 +107,7 @@ function noWebhook() {
   return notFound("webhook of this application");
 }
 
-/** Tells an application of its connections at an address that was parsed, and resolves to the new secret that signs. */
+/** Sets an application's webhook and resolves to the new signing secret. @param uri already validated. */
 export async function putWebhook(
   administration: Administration,
   { id: applicationId, publicKey }: Application,
@@ -124,7 +124,7 @@ export async function putWebhook(
   return secret;
 }
 
-/** Writes a test event down, to be delivered like every other one; resolves to its id, undefined without a webhook. */
+/** Queues a test event, which is delivered like any other. Resolves to its id; undefined without a webhook. */
 export function sendTestEvent(
   administration: Administration,
   { id, publicKey }: Pick<Application, "id" | "publicKey">,

@@ -33,11 +33,11 @@ import { EXPOSITION_TYPE, expositionOf } from "../telemetry/metrics.js";
 import { limiterOverWorkers } from "../workers/worker.js";
 import type { Parts } from "./parts.js";
 
-/** Operators, scrapers and open pages, and no client all of it; the rest of the descriptors is for calls. */
+/** Enough for operators, scrapers and open pages, not all for one client. The remaining descriptors are for calls. */
 const LIMITS = { maxConnections: 200, maxClientConnections: 150 };
 
 /**
- * Listens for operators, with TLS where the public port has it; undefined where that is switched off. Rejects with
+ * Opens the administration port, with TLS if the public port uses it; undefined when it is switched off. Rejects with
  * AdminTokenFileError, or when the port is taken.
  */
 export async function listenForOperators(wiring: Wiring): Promise<Listener | undefined> {
@@ -56,7 +56,7 @@ export async function listenForOperators(wiring: Wiring): Promise<Listener | und
   });
 }
 
-/** What the administration port serves. Each of them asks who is there. */
+/** Handlers of the administration port. Each authenticates its requests, except for the console's files. */
 async function handlersFor(wiring: Wiring): Promise<readonly PathHandler[]> {
   const { config, parts, calls, readiness, clientAddress } = wiring;
   const { store, sealer, catalog, providerFiles, authorization, refresher, self, log } = parts;
@@ -98,7 +98,7 @@ async function handlersFor(wiring: Wiring): Promise<readonly PathHandler[]> {
   return [rpcs, ...metricsHandlersFor(parts, admit), signIns, createConsoleHandler()];
 }
 
-/** Of a database that is a file. */
+/** Free space on the disk of a SQLite database; undefined for PostgreSQL. */
 async function diskRoomOf({ database }: Pick<Config, "database">) {
   if (database.kind !== "sqlite") return undefined;
   const { bavail, blocks, bsize } = await statfs(dirname(database.path));
@@ -107,11 +107,11 @@ async function diskRoomOf({ database }: Pick<Config, "database">) {
 
 async function loadTokens({ config, parts: { logger } }: Wiring): Promise<readonly AdminToken[]> {
   const { adminTokenFile: file, keyFileMustExist: mustExist } = config;
-  const onCreated = () => logger.info({ file }, "made a file with a new admin token");
+  const onCreated = () => logger.info({ file }, "created a file with a new admin token");
   return loadAdminTokens(file, { mustExist, onCreated });
 }
 
-/** None when metrics are switched off. */
+/** Empty when metrics are switched off. */
 function metricsHandlersFor({ metrics, store, log }: Parts, admit: Admit): readonly PathHandler[] {
   if (metrics === undefined) return [];
   const readConnections = createConnectionGauge({
@@ -123,15 +123,13 @@ function metricsHandlersFor({ metrics, store, log }: Parts, admit: Admit): reado
   return [createMetricsHandler({ admit, read, onFault: log.fault })];
 }
 
-/** What showing metrics needs. */
 interface MetricsHandlerOptions {
   readonly admit: Admit;
-  /** How everything stands. Rejects when not all processes can be asked. */
+  /** Current values of all metrics. Rejects when a process cannot be reached. */
   readonly read: () => Promise<readonly Metric[]>;
   readonly onFault: (where: string, error: unknown) => void;
 }
 
-/** Where a scraper asks. */
 export const METRICS_PATH = "/metrics";
 
 /** `GET /metrics` in the text format of Prometheus, for the holder of any admin token. */
@@ -166,21 +164,20 @@ async function answer(
   response.end(body);
 }
 
-/** What showing the number of connections needs. */
 interface ConnectionGaugeOptions {
   readonly count: () => Promise<ConnectionCounts>;
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
-  /** Called with the reason when they cannot be counted. */
+  /** Called with the error when counting fails. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** Counting walks over an index entry of every connection: once a minute is often enough for a figure that moves slowly. */
+/** Counting scans an index entry per connection. Once a minute is often enough for a number that changes slowly. */
 const FRESH_MS = 60_000;
-/** How long a scrape waits for a count that is under way; then it has the last one, or none. Milliseconds. */
+/** How long a scrape waits for a count in progress before it reports the previous one, or none. */
 const WAIT_MS = 500;
 
-/** Shows how many connections the store has. Never rejects: figures that are not to be had are left out. */
+/** Gauge of the connections in the store. Never rejects: leaves out counts that are not available. */
 export function createConnectionGauge({ count, now, onFault }: ConnectionGaugeOptions): () => Promise<Metric[]> {
   let counts: ConnectionCounts | undefined;
   let startedAt = Number.NEGATIVE_INFINITY;
@@ -207,7 +204,7 @@ export function createConnectionGauge({ count, now, onFault }: ConnectionGaugeOp
   };
 }
 
-/** What both ports are wired from. */
+/** What both ports are built from. */
 export interface Wiring {
   readonly config: Config;
   readonly parts: Parts;
@@ -221,7 +218,7 @@ export interface Wiring {
   readonly clientAddress: (request: HttpRequest) => string;
 }
 
-/** What performs and explains calls, the same for every surface. */
+/** Performs and explains calls; shared by all surfaces. */
 interface CallParts {
   readonly relay: Relay;
   /** See `explainCall()`. */
@@ -231,7 +228,7 @@ interface CallParts {
   readonly streamGarbage: StreamGarbage;
 }
 
-/** Made once, so that all surfaces count together and decide alike. */
+/** Created once, so that all surfaces share counters and decide alike. */
 export function createCallParts(parts: Parts): CallParts {
   const { store, sealer, catalog, upstream, log, refresher, authorization, recording } = parts;
   const rateLimiter = createRateLimiter(limiterOverWorkers);

@@ -35,50 +35,50 @@ import {
   type ServiceMetrics,
 } from "./service-metrics.js";
 
-/** What a caller of `startService()` may replace. */
+/** What callers of `startService()` can replace. */
 export interface ServiceOptions {
   readonly logger: Logger;
-  /** Lines that the logger has dropped since the start; none by default. */
+  /** Log lines dropped since the start; none by default. */
   readonly droppedLines?: () => number;
-  /** Parts of the upstream that tests stand in for: the resolver, further trusted certificates. */
+  /** Parts of the upstream that tests replace: the resolver, additional trusted certificates. */
   readonly upstream?: Pick<UpstreamOptions, "resolve" | "ca">;
-  /** Whether plain typed calls take the fast path in front of connect-node; true by default. Tests hold the two together. */
+  /** Whether plain typed calls take the fast path instead of connect-node; true by default. Tests compare the two. */
   readonly fastPath?: boolean;
 }
 
-/** Where the listener meets what a client did: malformed requests, broken sessions. */
+/** Fault places that are caused by clients: malformed requests, broken sessions. */
 const CLIENT_FAULTS: ReadonlySet<string> = new Set(["client", "session"]);
 
 const NO_SDK =
-  "RELAY_TRACES is on, but no OpenTelemetry SDK is loaded, so no spans are made: docs/monitoring.md says how to load one";
+  "RELAY_TRACES is on, but no OpenTelemetry SDK is loaded, so no spans are created: docs/monitoring.md says how to load one";
 
-/** For answers of token endpoints that are on their way when a start fails, in milliseconds. */
+/** Time for answers of token endpoints that are still in flight when the start fails. */
 const FAILED_START_GRACE_MS = 10_000;
 
-/** Of what a receiver of webhooks answers, in octets: nobody reads more of it than the status. */
+/** Largest answer of a webhook receiver: only its status is used. */
 const MAX_RECEIVER_ANSWER_BYTES = 256 * 1024;
 
-/** What has to be closed again, to be done in reverse order. */
+/** What has to be closed, in reverse order. */
 export type Closers = Array<() => Promise<void> | void>;
 
-/** What every part of the service works with; made once. */
+/** The shared parts of the service, created once. */
 export interface Parts {
   readonly store: Store;
   readonly sealer: Sealer;
   readonly catalog: ProviderCatalog;
-  /** Files of the operator's own definitions, by provider name. */
+  /** Files with the operator's own definitions, by provider name. */
   readonly providerFiles: ReadonlyMap<string, string>;
   readonly upstream: Upstream;
-  /** The way out to receivers of webhooks: a large answer of theirs is of no use, and their sockets are not the calls'. */
+  /** HTTP client for webhook receivers: a small limit on answers, and sockets separate from those of calls. */
   readonly webhookUpstream: Upstream;
-  /** The way out to authorization servers: answers that take minutes keep no call from its provider. */
+  /** HTTP client for authorization servers: separate, so that answers that take minutes do not delay calls. */
   readonly tokenUpstream: Upstream;
   readonly refresher: Refresher;
-  /** Undefined when they are switched off. */
+  /** Undefined when metrics are switched off. */
   readonly metrics: ServiceMetrics | undefined;
   readonly recording: CallRecording;
   readonly authorization: AuthorizationOptions;
-  /** Where this process listens, once it does: no call may go there. */
+  /** Addresses at which this process listens, filled once it does. Calls to them are refused. */
   readonly selfAddresses: SelfAddress[];
   /** The origin at which browsers reach this process; set once it listens. */
   readonly self: { publicUrl: string | undefined };
@@ -87,24 +87,23 @@ export interface Parts {
 }
 
 /**
- * Opens store and keys, and makes the way out. What has to be closed again, in reverse order, is added to `closers`, also
- * when this rejects half-way.
+ * Opens store and keys, and creates the HTTP clients. Adds what has to be closed, in reverse order, to `closers`, even
+ * when it rejects half-way.
  */
 export async function openParts(config: Config, options: ServiceOptions, closers: Closers): Promise<Parts> {
   const { allowLoopback, providers: paths } = config;
   const { catalog, files: providerFiles } = loadProviders({ paths, allowLoopback });
-  // Beside an existing database a new key would open nothing.
+  // With an existing database, a new key would open nothing.
   const mustExist = config.keyFileMustExist || (await hasStore(config));
   const keyring = await loadKeyring(config.keyFile, { mustExist });
   const sealer = createSealer(keyring);
   const metrics = createServiceMetrics(config, closers);
   const store = await openStore(config, {
     onOperation: metrics?.store,
-    onDamagedCalls: (file) => options.logger.warn({ file }, "call records were damaged and are begun anew"),
+    onDamagedCalls: (file) => options.logger.warn({ file }, "call records were damaged; starting new ones"),
     onHealth: (check, problem) => {
-      if (problem === undefined) options.logger.info({ check }, "the store is well again");
-      else
-        options.logger.error({ check, problem: problem.message, ...describeError(problem) }, "the store is not well");
+      if (problem === undefined) options.logger.info({ check }, "store check recovered");
+      else options.logger.error({ check, problem: problem.message, ...describeError(problem) }, "store check failed");
     },
   });
   closers.push(() => store.close());
@@ -160,18 +159,22 @@ function waysOut(
   return { upstream, webhookUpstream, tokenUpstream, selfAddresses };
 }
 
-/** A spool of its own for each process; removed at the end, unless others have to look after what is left. */
+/** Opens this process's own spool. It is removed at the end, unless answers are left for other processes to store. */
 function openSpoolFor(config: Config, { store, log, logger }: Made, closers: Closers): Spool {
   const spool = openSpool({
     ...spoolPlaceOf(config, store.id),
     onFault: (error) => log.fault("spool", error),
-    onLeft: (file, answers, why) => logger.error({ file, answers, why }, "answers of token endpoints wait in a spool"),
+    onLeft: (file, answers, why) =>
+      logger.error({ file, answers, why }, "token endpoint answers are waiting in a spool"),
   });
   closers.push(() => spool.close(store.connections.freeLeases));
   return spool;
 }
 
-/** What is looked after without a call: what processes left that are gone, and connections that end with their token. */
+/**
+ * Starts the background jobs: recover what dead processes left behind, and end connections that expire with their
+ * token.
+ */
 async function startSweeps(
   { store, log, logger }: Made,
   { refresher, spool }: { readonly refresher: Refresher; readonly spool: Spool },
@@ -189,7 +192,7 @@ async function startSweeps(
       logger.warn({ applicationId, provider, outcome }, "replayed"),
     onFault,
   });
-  // What an earlier process could not store is stored before a call can ask for it.
+  // Store what an earlier process could not, before a call needs it.
   await sweep.settle();
   const expirySweep = startExpirySweep({
     connections,
@@ -198,7 +201,7 @@ async function startSweeps(
     onFault,
   });
   closers.push(
-    // Of a start that fails: what it has begun is stored before anything that it needs is closed.
+    // For a failed start: store the results of refreshes in progress before anything they need is closed.
     () => refresher.close(FAILED_START_GRACE_MS),
     () => sweep.close(),
     () => expirySweep.close(),
@@ -266,7 +269,7 @@ function relayLogFor(
     readonly recording: CallRecording;
   },
 ): RelayLog {
-  // Spans that nobody takes would cost each call as much as its record.
+  // Spans that go nowhere would cost each call as much as its record.
   const isTracing = traces === "on" && isSdkLoaded();
   if (traces === "on" && !isTracing) logger.warn(NO_SDK);
   return createRelayLog({
@@ -278,7 +281,7 @@ function relayLogFor(
 
 function faultLog(logger: Logger, metrics: ServiceMetrics | undefined): RelayLog["fault"] {
   return (where, error) => {
-    // What single clients send is theirs: it must not flood the log.
+    // Faults caused by clients must not flood the log.
     logger[CLIENT_FAULTS.has(where) ? "debug" : "error"]({ where, ...describeError(error) }, "fault");
     metrics?.fault(where);
   };

@@ -29,21 +29,21 @@ import { budgetMetrics, listenerMetrics } from "./service-metrics.js";
 export interface Service {
   /** `http://host:port`, or https with a certificate. */
   readonly url: string;
-  /** Where operators are served, written as `url`; undefined where that is switched off. */
+  /** The administration port, in the same form as `url`; undefined when it is switched off. */
   readonly adminUrl: string | undefined;
   /**
-   * Stops accepting, lets calls finish for at most `graceMs` milliseconds, then closes everything. Connections that rest
-   * are kept for `quietMs` before that, so that whoever uses one is told to open another.
+   * Stops accepting, waits at most `graceMs` milliseconds for calls to finish, then closes everything. Idle connections
+   * are kept for `quietMs` before that, so that a client that uses one is told to open another.
    */
   close(graceMs: number, quietMs?: number): Promise<void>;
 }
 
-/** Of one client address at the pages: an office behind one address, not a script. */
+/** Page requests per client address: enough for an office behind one address, too few for a script. */
 const PAGES_PER_MINUTE = 300;
 
 /**
- * Constructs and wires everything, and listens. Rejects, with nothing left open and nothing changed, when a key does
- * not open the store, a definition is malformed or the port is taken.
+ * Constructs and wires everything, and listens. Rejects when a key does not open the store, a definition is malformed
+ * or the port is taken; nothing is then left open or changed.
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
   const closers: Closers = [];
@@ -58,7 +58,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const listener = await listenForClients(wiring, options);
     closers.push(() => listener.close(0));
     parts.metrics?.addSource(() => listenerMetrics(listener));
-    // Always after the public port: workers that let the system choose share their ports by order (node:cluster).
+    // Always after the public port: when the system chooses ports, node:cluster matches those of workers by order.
     const adminListener = await listenForOperators(wiring);
     const listeners = adminListener === undefined ? [listener] : [listener, adminListener];
     parts.selfAddresses.push(...listeners.map(({ address: { host, port } }) => ({ address: host, port })));
@@ -75,7 +75,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   }
 }
 
-/** Resolves to why calls cannot be served: the store does not answer, or the keys do not open it. */
+/** A readiness probe: resolves to why calls cannot be served (store or keys), or to undefined. */
 function probeFor({ store, sealer }: Parts): () => Promise<string | undefined> {
   return async () => {
     try {
@@ -83,7 +83,7 @@ function probeFor({ store, sealer }: Parts): () => Promise<string | undefined> {
       await probeKeys(store, sealer);
       return undefined;
     } catch (error) {
-      // Others name keys and files; `relay config check` tells the operator.
+      // Other errors name keys and files. `relay config check` shows them to the operator.
       return error instanceof RelayError
         ? error.message
         : "The relay cannot use its store, or its keys do not open it.";
@@ -135,7 +135,7 @@ async function handlersFor(
     turns,
   };
   const rpcs = createRpcHandler({ ...shared, readiness, connections });
-  // The SDK is loaded where agents are served, and nowhere else.
+  // The SDK is loaded only when MCP is on.
   const mcp = config.mcp === "on" ? await import("../api/mcp/handler.js") : undefined;
   const forAgents = mcp?.createMcpHandler({
     ...shared,
@@ -189,20 +189,20 @@ function closeAll(
   return async (graceMs: number, quietMs = 0) => {
     readiness.stop();
     const drained = Promise.all(listeners.map((listener) => listener.close(graceMs, quietMs)));
-    // No delivery is begun any more, and a refresh for a call that is in flight alone.
+    // No new deliveries start, and new refreshes only for calls in flight.
     await Promise.all([drained, refresher.close(quietMs + graceMs, drained), deliverer.close(graceMs)]);
-    // A code that is being redeemed gives tokens that exist nowhere else.
+    // Wait for codes being redeemed: their tokens exist nowhere else.
     await authorization.pending.settled();
     for (const close of [...closers].reverse()) await close();
   };
 }
 
-/** As labels of metrics are written. */
+/** Outcomes as metric labels. */
 const OUTCOMES = { delivered: "delivered", retry: "retry", givenUp: "given_up" } as const;
 
 const LEVELS = { delivered: "info", retry: "warn", givenUp: "error" } as const;
 
-/** Begins to deliver events to applications; one line is logged for each attempt. */
+/** Starts to deliver events to applications. Logs one line per attempt. */
 function deliverWebhooks({ store, sealer, webhookUpstream, metrics, log, logger }: Parts): Deliverer {
   return createDeliverer({
     webhooks: store.webhooks,
@@ -218,7 +218,7 @@ function deliverWebhooks({ store, sealer, webhookUpstream, metrics, log, logger 
   });
 }
 
-/** Names and numbers: neither address nor secret nor payload. */
+/** Log fields of a delivery: names and numbers; no address, secret or payload. */
 function fieldsFrom({ event, outcome, statusCode, error }: Delivery) {
   const { id, type, endpoint, attempts } = event;
   return {

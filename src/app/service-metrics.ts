@@ -19,13 +19,13 @@ import { METRICS } from "../telemetry/metric-list.js";
 import { createMetrics, type Metrics } from "../telemetry/metrics.js";
 import { metricsOverWorkers } from "../workers/worker.js";
 
-/** What this process counts, and what all processes of its service have counted. */
+/** The metrics of this process, and those of all processes of its service. */
 export interface ServiceMetrics extends Metrics {
-  /** Rejects when not all processes can be asked. */
+  /** Metrics of all processes. Rejects when one cannot be reached. */
   readAll(): Promise<readonly Metric[]>;
 }
 
-/** Undefined when metrics are switched off. What has to be closed again is added to `closers`. */
+/** Undefined when metrics are switched off. Adds what has to be closed later to `closers`. */
 export function createServiceMetrics(
   { metrics }: Pick<Config, "metrics">,
   closers: Array<() => Promise<void> | void>,
@@ -37,7 +37,7 @@ export function createServiceMetrics(
   return { ...own, readAll: all.read };
 }
 
-/** What a service holds just now, and its limits; those of several processes add up. */
+/** Current use of calls and buffers, with their limits. Values of several processes are summed. */
 export function budgetMetrics(
   budget: Budget,
   limits: Pick<Config, "maxInFlight" | "maxBufferedBytes">,
@@ -56,28 +56,28 @@ export function budgetMetrics(
   ];
 }
 
-/** Calls that no record was kept of; 0 where records are switched off. */
+/** Number of calls that were not recorded; 0 when records are switched off. */
 export function recordMetrics(records: CallRecording["records"]): readonly Metric[] {
   return [countOf(METRICS.callRecordsDropped, records?.dropped ?? 0)];
 }
 
-/** What looks at the store found last; of several processes the worst. */
+/** Results of the last store checks. For several processes, the worst. */
 export function healthMetrics({ problems }: StoreHealth): readonly Metric[] {
   const values = [...problems].map(([check, problem]) => ({ labels: { check }, value: problem === undefined ? 1 : 0 }));
   return [gaugesOf(METRICS.storeCheckOk, values)];
 }
 
-/** Log lines that nobody has. */
+/** Number of dropped log lines. */
 export function logMetrics(dropped: number): readonly Metric[] {
   return [countOf(METRICS.logLinesDropped, dropped)];
 }
 
-/** TCP connections of clients. */
+/** Open and refused TCP connections of clients. */
 export function listenerMetrics({ connections: { open, refused } }: Listener): readonly Metric[] {
   return [gaugeOf(METRICS.clientConnections, open), countOf(METRICS.clientConnectionsRefused, refused)];
 }
 
-/** What recording calls needs. */
+/** Options of {@link recordCalls}. */
 interface RecordCallsOptions {
   readonly config: Pick<Config, "callRecords" | "callRecordsPerApplication" | "callRecordsDays">;
   readonly store: Pick<Store, "calls" | "captures" | "webhooks" | "figures">;
@@ -86,17 +86,17 @@ interface RecordCallsOptions {
   readonly onFault: (where: string, error: unknown) => void;
 }
 
-/** Calls are being recorded. */
+/** The running recording of calls. */
 export interface CallRecording {
-  /** Undefined when records are switched off; what was recorded before is forgotten by age all the same. */
+  /** Undefined when records are switched off. Earlier records are still deleted by age. */
   readonly sink: CallSink | undefined;
   readonly capturing: Capturing | undefined;
   readonly records: Pick<RecordWriter, "dropped"> | undefined;
-  /** Writes what waits, for some seconds at most. */
+  /** Writes what is queued, for some seconds at most. */
   close(): Promise<void>;
 }
 
-/** Begins to record calls beside serving them, and to forget records that are too old. */
+/** Starts to record calls in the background, and to delete records that are too old. */
 export function recordCalls({ config, store, sealer, logger, onFault }: RecordCallsOptions): CallRecording {
   const retention = startRetention({
     calls: store.calls,
@@ -139,7 +139,7 @@ export function recordCalls({ config, store, sealer, logger, onFault }: RecordCa
   };
 }
 
-/** Undefined when there was no error, but too much to do. */
+/** Log fields of the cause; empty when calls were dropped for lack of room, without an error. */
 function problemOf(cause: unknown) {
   return cause === undefined ? {} : describeError(cause);
 }

@@ -39,11 +39,11 @@ import {
 import { administrationOf, type OpenStore, withStore } from "./open-store.js";
 import { parseDuration } from "./token.js";
 
-/** `relay app`: the applications, who may call. */
+/** `relay app`: applications, which define who may call. */
 export function addApp(program: Command): void {
   addGroup(program, {
     usage: "app",
-    about: "Manage applications: who may call.",
+    about: "Manage applications, which define who may call.",
     examples: ['relay app create "My application"', "relay app list"],
     commands: [addAppCreate, addAppList, addAppShow, addAppUpdate, addAppCapture, addAppRotateKey, addAppDelete],
   });
@@ -55,7 +55,7 @@ interface CreateOptions extends Omit<SettingOptions, "name"> {
   readonly json?: boolean;
 }
 
-const ICON_ABOUT = "picture that is its mark there: PNG, JPEG or WebP of at most 16 KiB, and 1024 pixels wide and high";
+const ICON_ABOUT = "icon on the connect page: PNG, JPEG or WebP, at most 16 KiB and 1024 x 1024 pixels";
 
 function addAppCreate(group: Command): void {
   addCommand(group, {
@@ -68,7 +68,7 @@ function addAppCreate(group: Command): void {
   })
     .option("--public-key <key>", "use this key, which clients already have, instead of a new one")
     .addOption(
-      new Option("--caller-auth <proof>", "what a call must carry at least")
+      new Option("--caller-auth <proof>", "minimum proof that a call must carry")
         .choices([...CALLER_AUTH.keys()])
         .default("public-key"),
     )
@@ -79,15 +79,18 @@ function addAppCreate(group: Command): void {
       "where a browser may return to after connecting; repeatable; nowhere by default",
       collect,
     )
-    .option("--calls-per-minute <number>", "most calls a minute, of all users together; 0 is no limit")
-    .option("--connection-calls-per-minute <number>", "most calls a minute for each connection; 0 is no limit")
-    .option("--call-rules <file>", "what all its calls must fit, by provider: JSON; '-' reads standard input")
+    .option("--calls-per-minute <number>", "most calls per minute, all users together; 0 means no limit")
+    .option("--connection-calls-per-minute <number>", "most calls per minute for each connection; 0 means no limit")
+    .option(
+      "--call-rules <file>",
+      "JSON file with the rules that its calls must match, by provider; '-' reads standard input",
+    )
     .option(
       "--max-token-ttl <duration>",
       "longest lifetime of a call token, such as 1h; a day by default",
       parseDuration,
     )
-    .option("--accent-color <#rrggbb>", "colour of its mark on the connect page")
+    .option("--accent-color <#rrggbb>", "accent colour on the connect page")
     .option("--icon <file>", ICON_ABOUT)
     .action(create);
 }
@@ -162,7 +165,7 @@ async function rotateKey(publicKey: string, options: { readonly json?: boolean }
   writeKeys(publicKey, privateKey, options);
 }
 
-/** Prints an application's keys: the one time that a private key is shown. */
+/** Prints an application's keys. This is the only time that the private key is shown. */
 function writeKeys(publicKey: string, privateKey: string, options: { readonly json?: boolean }): void {
   const fields = [["public key", publicKey] as const, ["private key", privateKey] as const];
   writeResult(options, { publicKey, privateKey }, textFields(fields));
@@ -175,7 +178,7 @@ interface UpdateOptions extends SettingOptions {
   readonly redirects: boolean;
   readonly enable?: boolean;
   readonly disable?: boolean;
-  /** False: none. */
+  /** False to remove all rules. */
   readonly callRules?: string | false;
   readonly json?: boolean;
 }
@@ -183,11 +186,13 @@ interface UpdateOptions extends SettingOptions {
 function addAppUpdate(group: Command): void {
   addCommand(group, {
     usage: "update <public-key>",
-    about: "Change an application. What no option names stays as it is.",
+    about: "Change an application. Settings that you do not give stay unchanged.",
     examples: ["relay app update PUBLIC_KEY --caller-auth private-key", "relay app update PUBLIC_KEY --disable"],
   })
     .option("--name <name>", "new name")
-    .addOption(new Option("--caller-auth <proof>", "what a call must carry at least").choices([...CALLER_AUTH.keys()]))
+    .addOption(
+      new Option("--caller-auth <proof>", "minimum proof that a call must carry").choices([...CALLER_AUTH.keys()]),
+    )
     .option("--allow-origin <origin>", "browser origin that may call; repeatable; replaces the list", collect)
     .option("--no-origins", "no browser may call")
     .option("--allow-address <cidr>", "client addresses that may call; repeatable; replaces the list", collect)
@@ -198,14 +203,17 @@ function addAppUpdate(group: Command): void {
       collect,
     )
     .option("--no-redirects", "no browser may return")
-    .option("--calls-per-minute <number>", "most calls a minute, of all users together; 0 is no limit")
-    .option("--connection-calls-per-minute <number>", "most calls a minute for each connection; 0 is no limit")
-    .option("--call-rules <file>", "what all its calls must fit, by provider: JSON; '-' reads standard input")
-    .option("--no-call-rules", "its calls are not bounded by rules")
+    .option("--calls-per-minute <number>", "most calls per minute, all users together; 0 means no limit")
+    .option("--connection-calls-per-minute <number>", "most calls per minute for each connection; 0 means no limit")
+    .option(
+      "--call-rules <file>",
+      "JSON file with the rules that its calls must match, by provider; '-' reads standard input",
+    )
+    .option("--no-call-rules", "remove all rules")
     .option("--max-token-ttl <duration>", "longest lifetime of a call token, such as 1h", parseDuration)
-    .option("--accent-color <#rrggbb>", "colour of its mark on the connect page; empty for the relay's own")
+    .option("--accent-color <#rrggbb>", "accent colour on the connect page; empty for the relay's own")
     .option("--icon <file>", ICON_ABOUT)
-    .option("--no-icon", "its mark is its initial again")
+    .option("--no-icon", "remove the icon and show the initial")
     .option("--disable", "refuse all its calls")
     .option("--enable", "accept its calls again")
     .action(update);
@@ -236,7 +244,7 @@ function patchFrom(options: UpdateOptions, icon: Uint8Array | undefined): Applic
     ...(options.disable && { state: "DISABLED" }),
   };
   if (Object.keys(patch).length === 0 && options.callRules === undefined)
-    throw usageError("Nothing to change; name at least one option.");
+    throw usageError("Nothing to change; give at least one option.");
   return patch;
 }
 
@@ -260,16 +268,16 @@ function addAppCapture(group: Command): void {
     about:
       "Capture headers and bodies of an application's calls for some minutes, to find out what is wrong with them.",
     examples: ["relay app capture PUBLIC_KEY --minutes 10", 'relay app capture "My application" --off'],
-    more: `The application is named by its public key or its name. The first 100 calls are captured, 4 KiB of each body,
-for 24 hours; tokens are taken out, fields that say by their name that they hold a credential are masked, and all of it
-is sealed like a token. 'relay calls show' prints it.`,
+    more: `Name the application by its public key or its name. The first 100 calls are captured, with up to 4 KiB of each
+body, and kept for 24 hours. Tokens are removed, fields whose names suggest a credential are masked, and everything is
+sealed like a token. 'relay calls show' prints it.`,
   })
     .option(
       "--minutes <number>",
       `how long; ${DEFAULT_CAPTURE_MINUTES} by default, ${MAX_CAPTURE_MINUTES} at most`,
       wholeNumber(1, MAX_CAPTURE_MINUTES),
     )
-    .option("--off", "stop now; what was captured stays for its 24 hours")
+    .option("--off", "stop now; captured calls are kept for their 24 hours")
     .action(capture);
 }
 
@@ -283,11 +291,11 @@ async function capture(name: string, options: CaptureOptions): Promise<void> {
     return updated;
   });
   const until = captureUntil === 0 ? null : new Date(captureUntil).toISOString();
-  const text = until === null ? "Nothing is captured any more." : `Calls are captured until ${until}.`;
+  const text = until === null ? "Capturing has stopped." : `Calls are captured until ${until}.`;
   writeResult(options, { publicKey, captureUntil: until }, text);
 }
 
-/** A public key names one application; a name may be that of several. */
+/** Finds an application by public key or by name. Several applications may share a name. */
 async function findApplication({ store }: OpenStore, name: string): Promise<Application> {
   const byKey = await store.applications.findByPublicKey(name);
   if (byKey !== undefined) return byKey;

@@ -18,14 +18,14 @@ import type { Store } from "../store/store.js";
 import { failure, readInputFile, readStandardInput, textFields, usageError } from "./command.js";
 import { loadCatalog, type OpenStore } from "./open-store.js";
 
-/** The three proofs as the command line spells them. */
+/** The three kinds of caller proof, as spelled on the command line. */
 export const CALLER_AUTH: ReadonlyMap<string, CallerAuth> = new Map([
   ["public-key", "PUBLIC_KEY"],
   ["signed-user", "SIGNED_USER"],
   ["private-key", "PRIVATE_KEY"],
 ]);
 
-/** An application for programs: an allow-list of members, so that no key hash is ever among them. */
+/** An application as JSON. An allow-list of members, so that a key hash can never be among them. */
 export function jsonFromApplication(application: Application) {
   const { captureUntil } = application;
   return {
@@ -47,14 +47,14 @@ export function jsonFromApplication(application: Application) {
   };
 }
 
-/** The same with the media type of its icon, null for none: lists do not read icons. */
+/** The same with the media type of its icon (null for none), which lists do not read. */
 export async function wholeFromApplication({ store }: OpenStore, application: Application) {
   const icon = iconTypeOf(await store.applications.iconOf(application.id)) ?? null;
   const json = { ...jsonFromApplication(application), icon };
   return { json, text: textFromApplication(application, icon) };
 }
 
-/** An application for a person. */
+/** An application as text. */
 function textFromApplication(application: Application, icon: string | null): string {
   const { publicKey, name, callerAuth, allowedOrigins, allowedAddresses, state, captureUntil } =
     jsonFromApplication(application);
@@ -66,12 +66,12 @@ function textFromApplication(application: Application, icon: string | null): str
     ["browser origins", allowedOrigins.join(", ") || "none: no browser access"],
     ["client addresses", allowedAddresses.join(", ") || "any"],
     ["redirects to", application.allowedRedirectUris.join(", ") || "nowhere"],
-    ["calls a minute", callsText(application.callsPerMinute)],
+    ["calls per minute", callsText(application.callsPerMinute)],
     ["  per connection", callsText(application.connectionCallsPerMinute)],
     ["call rules", callRulesText(application)],
     ["call tokens", `valid for ${maxSecondsOf(application)} seconds at most`],
     ["accent colour", application.accentColor || "the relay's own"],
-    ["icon", icon ?? "none: its initial"],
+    ["icon", icon ?? "none: shows its initial"],
     ["calls captured", captureUntil === null ? "no" : `until ${captureUntil}`],
     ["created", new Date(application.createdAt).toISOString()],
     ["updated", new Date(application.updatedAt).toISOString()],
@@ -80,14 +80,14 @@ function textFromApplication(application: Application, icon: string | null): str
 
 function callRulesText({ callRules }: Application): string {
   const counts = Object.entries(callRules).map(([name, rules]) => `${name} (${rules.length})`);
-  return counts.join(", ") || "none: its calls are not bounded";
+  return counts.join(", ") || "none: its calls are not restricted";
 }
 
 function callsText(callsPerMinute: number): string {
   return callsPerMinute === 0 ? "no limit" : String(callsPerMinute);
 }
 
-/** The application of this public key. Rejects with what a command says when there is none. */
+/** The application with this public key. Rejects with {@link noApplication} when there is none. */
 export async function applicationOf(
   { applications }: Pick<Store, "applications">,
   publicKey: string,
@@ -97,19 +97,19 @@ export async function applicationOf(
   return application;
 }
 
-/** The same, for what is worth nothing, or too much, while its calls are not accepted. */
+/** The same for an active application, for what would be useless or unsafe while the application is disabled. */
 export async function activeApplicationOf(store: Pick<Store, "applications">, publicKey: string): Promise<Application> {
   const application = await applicationOf(store, publicKey);
   if (application.state === "ACTIVE") return application;
-  throw failure("This application is disabled. 'relay app update --enable' accepts its calls again.");
+  throw failure("This application is disabled. 'relay app update --enable' enables it again.");
 }
 
-/** What a command says when the public key names nothing. */
+/** The error for an unknown public key. */
 export function noApplication(): Error {
   return failure("There is no application with this public key. 'relay app list' lists them.");
 }
 
-/** What options say of an application, each of them left out where it is not given. */
+/** Options for the settings of an application. Options that are not given are absent. */
 export interface SettingOptions {
   readonly name?: string;
   readonly callerAuth?: string;
@@ -124,7 +124,7 @@ export interface SettingOptions {
   readonly icon?: string | false;
 }
 
-/** Reads the options that are given. Throws a usage error that names the option. */
+/** Parses the options that are given. Throws a usage error that names the option. */
 export function settingsFrom(options: SettingOptions): Partial<ApplicationSettings> {
   const { name, allowOrigin, allowAddress, allowRedirect, maxTokenTtl, accentColor } = options;
   const { callsPerMinute: calls, connectionCallsPerMinute: callsOfEach } = options;
@@ -146,12 +146,12 @@ export function settingsFrom(options: SettingOptions): Partial<ApplicationSettin
   };
 }
 
-/** Reads an application's name. */
+/** Parses an application's name. */
 export function nameFrom(text: string): string {
   return textFrom(parseDisplayName(text), "The name", "");
 }
 
-/** The text that was parsed. Throws a usage error. */
+/** The parsed text. Throws a usage error when parsing failed. */
 export function textFrom(parsed: Parsed, option: string, colon = ":"): string {
   if ("value" in parsed) return parsed.value;
   throw usageError(`${option}${colon} ${parsed.problem}.`);
@@ -165,7 +165,7 @@ export async function readIcon({ icon: file }: Pick<SettingOptions, "icon">): Pr
   throw usageError(`--icon: ${parsed.problem}.`);
 }
 
-/** More than what may be stored. In bytes. */
+/** More than can be stored. */
 const MAX_RULES_BYTES = 1024 * 1024;
 
 /** Reads the file of `--call-rules`: `{"github": [{"methods": ["GET"]}]}`. Undefined without it. */
@@ -175,11 +175,11 @@ export async function readCallRules(file: string | undefined): Promise<Readonly<
   const value = uniqueObjectFrom(bytes, { maxDepth: 8 });
   if (value !== undefined) return value;
   throw usageError(
-    '--call-rules: must be a JSON object that names no member twice, such as {"github": [{"methods": ["GET"]}]}.',
+    '--call-rules: must be a JSON object without duplicate members, such as {"github": [{"methods": ["GET"]}]}.',
   );
 }
 
-/** What is stored of it. */
+/** The rules in the form in which they are stored. */
 export async function callRulesFrom(
   written: Readonly<Record<string, unknown>> | undefined,
   { config }: OpenStore,
@@ -188,7 +188,7 @@ export async function callRulesFrom(
   return listFrom(parseRulesOfProviders(Object.entries(written), await loadCatalog(config)), "--call-rules");
 }
 
-/** 0 is no limit. */
+/** Parses a limit of calls per minute; 0 means no limit. */
 function callsFrom(text: string, option: string): number {
   const calls = parseInteger(text, 0, MAX_CALLS_PER_MINUTE);
   if (calls !== undefined) return calls;

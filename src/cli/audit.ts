@@ -24,7 +24,7 @@ interface ListOptions {
 function addAuditList(group: Command): void {
   addCommand(group, {
     usage: "list",
-    about: "List the audit trail, newest first: who did what to what. It never holds a secret.",
+    about: "List the audit trail, newest first: who did what to which resource. It never contains a secret.",
     examples: ["relay audit list", "relay audit list --app PUBLIC_KEY --before 2026-03-01T00:00:00Z --json"],
     more: `Records are written with the change itself and are never changed or deleted. Methods are those of
 the administration API; a command is recorded as the method that does the same.`,
@@ -37,7 +37,7 @@ the administration API; a command is recorded as the method that does the same.`
 
 async function list({ app, before, limit, ...options }: ListOptions): Promise<void> {
   const beforeId = before === undefined ? undefined : auditIdBefore(before);
-  // One more than asked for tells whether there are more.
+  // One more than requested, to see whether there are more.
   const filter = { beforeId, publicKey: app, limit: limit + 1 };
   const found = await withStore(({ store }) => store.audit.list(filter));
   const records = found.slice(0, limit).map(jsonFromRecord);

@@ -22,7 +22,7 @@ import { type CallRequestText, jsonBodyFrom } from "./call-row.js";
 import { printable, textFields, writeJson, writeLine } from "./command.js";
 import { loadCatalog, type OpenStore } from "./open-store.js";
 
-/** Prints an explanation: for programs as the administration API answers it. */
+/** Prints an explanation, with `json` in the form of the administration API. */
 export function writeExplanation(explanation: Explanation, { json }: { readonly json: boolean }): void {
   const text = textFromExplanation(explanation);
   if (json) writeJson(toJson(ExplainCallResponseSchema, messageFromExplanation(explanation, "operator", Date.now())));
@@ -30,12 +30,12 @@ export function writeExplanation(explanation: Explanation, { json }: { readonly 
 }
 
 const REFRESHES: Readonly<Record<RefreshNeed, string>> = {
-  none: "none: the token is sent as it is",
-  beside: "beside the call: the token is sent as it is",
-  before: "before the call: the token has ended, and a new one is sent",
+  none: "none: the current token is sent",
+  beside: "in the background: the current token is sent",
+  before: "before the call: no valid token is stored, so a new one is obtained and sent",
 };
 
-/** An explanation for a person: what was decided, then the request as it would be written. */
+/** An explanation as text: the decisions, then the request as it would be sent. */
 function textFromExplanation(explanation: Explanation): string {
   const decided = textFields(fieldsOf(explanation));
   const request = requestText(explanation);
@@ -76,8 +76,8 @@ function requestText({ request }: Explanation): string | undefined {
 }
 
 /**
- * Says what would become of a call from this machine, by the code of the service. What a running service knows beside
- * the store is not known here: how many calls were made in this minute, and which token endpoints are in trouble.
+ * Explains what would happen to a call from this machine, with the code of the service. It lacks what a running service
+ * knows besides the store: how many calls were made in this minute, and which token endpoints are failing.
  */
 export async function explainFromStore(
   { config, store, sealer }: OpenStore,
@@ -100,7 +100,7 @@ export async function explainFromStore(
     requireRefreshable: (connection: Parameters<typeof requireRefreshable>[1]) =>
       requireRefreshable(refreshable, connection),
     signingClientFor: createSigningClientFor({ catalog, oauthClients: store.oauthClients }),
-    // The refusal that it becomes is printed.
+    // A fault becomes a refusal, which is printed.
     onFault: () => {},
   };
   return explainCall(options, () => {
@@ -109,7 +109,7 @@ export async function explainFromStore(
   });
 }
 
-/** As the JSON route reads it from a client on this machine. */
+/** The call as the JSON route would read it from a client on this machine. */
 function callFrom(request: CallRequestText, privateKey: string | undefined, deadlineMs: number): Call {
   const { providerName, publicKey, userId, userSignature } = request;
   const startedAt = performance.now();

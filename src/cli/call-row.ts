@@ -9,46 +9,46 @@ export const PROTOCOLS = ["connect", "grpc", "grpc-web", "rest"] as const;
 /** One of {@link PROTOCOLS}. */
 export type Protocol = (typeof PROTOCOLS)[number];
 
-/** Where and how a call goes to the relay. */
+/** How a call is sent to the relay. */
 export interface CallTarget {
   /** `http://host:port`, without a slash at the end. */
   readonly relayUrl: string;
   readonly privateKey: string | undefined;
-  /** The provider's body as mapped `data`, for people and programs, or as its exact bytes. */
+  /** `data`: the provider's body mapped to JSON. `body`: its exact bytes. */
   readonly responseMode: "data" | "body";
 }
 
-/** The one row of the envelope. */
+/** The single row of the envelope. */
 export interface CallRow {
   readonly row: ResultRow;
   /** ProtoJSON; over REST exactly as the relay wrote it. */
   readonly json: string;
 }
 
-/** A call ends by the relay's own deadline, 120 s at most; this is for a relay that hangs. In milliseconds. */
+/** Timeout in case the relay hangs. A call normally ends within the relay's own deadline of at most 120 s. */
 export const CALL_TIMEOUT_MS = 130_000;
 
-/** Largest answer that is read: far over the relay's default limit, far below what memory and strings hold. */
+/** Largest answer that is read: far above the relay's default limit, far below the limits of memory and strings. */
 export const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
-/** Text for a relay that cannot be reached, or with which no trusted connection can be made. */
+/** Message for a relay that cannot be reached or whose certificate is not trusted. */
 export function unreachable(relayUrl: string, code: string): string {
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
-    return `The certificate of ${relayUrl} is for another name (${code}). Name the relay with --relay as its certificate does.`;
+    return `The certificate of ${relayUrl} is for another name (${code}). Give --relay the name in the certificate.`;
   }
   if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") {
-    return `The certificate of ${relayUrl} is not valid at this time (${code}). Replace it, or set the clock.`;
+    return `The certificate of ${relayUrl} is not valid at this time (${code}). Replace it, or correct the clock.`;
   }
   if (/CERT|^UNABLE_TO_|^INVALID_(?:CA|PURPOSE)$/.test(code)) {
-    return `The certificate of ${relayUrl} is not trusted here (${code}). For a private one set NODE_EXTRA_CA_CERTS to a file with the certificate of whoever signed it, or with itself where nobody else did.`;
+    return `The certificate of ${relayUrl} is not trusted here (${code}). For a private certificate, set NODE_EXTRA_CA_CERTS to a file with the CA's certificate, or with the certificate itself if it is self-signed.`;
   }
   if (code === "EPROTO" || code.startsWith("ERR_SSL_") || code.startsWith("ERR_TLS_")) {
-    return `${relayUrl} does not speak TLS as asked (${code}). Is it http rather than https? --relay names the address.`;
+    return `${relayUrl} does not speak TLS as expected (${code}). Is it http rather than https? --relay sets the address.`;
   }
-  return `No relay answers at ${relayUrl} (${code}). Start it with 'relay serve', or name another one with --relay.`;
+  return `No relay answers at ${relayUrl} (${code}). Start it with 'relay serve', or give another address with --relay.`;
 }
 
-/** What `relay call` sends, whatever the protocol. */
+/** What `relay call` sends, over any protocol. */
 export interface CallRequestText {
   readonly providerName: string;
   readonly publicKey: string;
@@ -59,11 +59,11 @@ export interface CallRequestText {
   readonly method: string;
   /** JSON text of an object. */
   readonly payload: string | undefined;
-  /** Names and values in the order given; a name given again replaces the earlier value. */
+  /** Names and values in the given order; a repeated name replaces the earlier value. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** As parsed from the command line; the payload has been read. */
+/** Arguments from the command line, with the payload already read. */
 interface CallArguments {
   readonly app: string;
   readonly user: string;
@@ -73,8 +73,8 @@ interface CallArguments {
 }
 
 /**
- * Reads the arguments of a call. As with other HTTP clients the method is GET, or POST when there is a payload.
- * Throws a usage error that names the argument; the relay judges the rest.
+ * Parses the arguments of a call. As with other HTTP clients, the method defaults to GET, or POST with a payload.
+ * Throws a usage error that names the argument. The relay checks the rest.
  */
 export function parseCallArguments(
   providerName: string,
@@ -94,7 +94,7 @@ export function parseCallArguments(
   };
 }
 
-/** The body of the JSON route; the payload's own text, so that no number is rounded on the way. */
+/** The body for the JSON route. Contains the payload's own text, so that no number is rounded. */
 export function jsonBodyFrom({ url, method, payload, headers }: CallRequestText): string {
   const members = [`"url":${JSON.stringify(url)}`, `"method":${JSON.stringify(method)}`];
   if (payload !== undefined) members.push(`"payload":${payload}`);
@@ -122,15 +122,14 @@ function parseHeader(text: string): readonly [name: string, value: string] {
   return [name, text.slice(colon + 1).trim()];
 }
 
-/** How a row is printed. */
 interface RowOutputOptions {
-  /** Status line and headers on standard output, in front of the body. */
+  /** Print status line and headers to standard output, before the body. */
   readonly include: boolean;
 }
 
 /**
- * Prints the provider's answer as an HTTP client would: status line and headers on standard error, the body's own bytes
- * on standard output. JSON is indented for a person at a terminal. Nothing when no provider answered.
+ * Prints the provider's answer as an HTTP client would: status line and headers to standard error, the body's own bytes
+ * to standard output. On a terminal, JSON is indented. Prints nothing when no provider answered.
  */
 export function writeAnswer(row: ResultRow, { include }: RowOutputOptions): void {
   if (row.body === undefined) return;
@@ -140,10 +139,10 @@ export function writeAnswer(row: ResultRow, { include }: RowOutputOptions): void
   write("");
   if (isTerminal()) writeForPerson(row.contentType, row.body);
   else writeOutput(row.body);
-  if (row.possiblyTruncated) writeNote("The provider gave this answer no length: its end may be missing.");
+  if (row.possiblyTruncated) writeNote("The provider sent no length for this answer, so its end may be missing.");
 }
 
-/** What is neither JSON nor text would only disturb the terminal, and so would what moves its cursor. */
+/** Prints JSON and text for a terminal, with control characters escaped. Other types would only garble it. */
 function writeForPerson(contentType: string, body: Uint8Array): void {
   const text = Buffer.from(body).toString();
   const isJson = /[/+]json$/.test(contentType);
@@ -151,12 +150,12 @@ function writeForPerson(contentType: string, body: Uint8Array): void {
   else writeNote(`(${body.length} bytes of ${contentType || "unknown type"}; redirect standard output to keep them)`);
 }
 
-/** Only for reading: numbers are printed as JavaScript knows them. */
+/** Only for display, because numbers are printed as JavaScript reads them. */
 function indented(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), undefined, 2);
   } catch {
-    // Announced as JSON but not valid: as it is.
+    // Declared as JSON but invalid: shown unchanged.
     return text;
   }
 }

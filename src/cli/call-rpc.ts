@@ -24,7 +24,7 @@ import {
 } from "./call-row.js";
 import { failure, usageError } from "./command.js";
 
-/** Protocols of the typed client. */
+/** Protocols that the typed client can use. */
 export type RpcProtocol = Exclude<Protocol, "rest">;
 
 /** Performs a call with the typed client. */
@@ -43,7 +43,7 @@ export async function callOverRpc(call: CallRequestText, target: CallTarget, pro
   }
 }
 
-/** Address of the method, the same for every typed protocol. */
+/** URL of the method, the same for every typed protocol. */
 export function rpcUrl(relayUrl: string): string {
   return `${relayUrl}/${RelayService.typeName}/${RelayService.method.call.name}`;
 }
@@ -72,11 +72,13 @@ function messageFrom(call: CallRequestText, { responseMode }: CallTarget): Messa
   };
 }
 
-/** A google.protobuf.Struct holds doubles: what would be rounded is refused, since nobody would see it. */
+/**
+ * Numbers in a google.protobuf.Struct are doubles. Refuses those that would be rounded, since that would go unnoticed.
+ */
 function payloadFrom(text: string | undefined): { payload?: JsonObject } {
   if (text === undefined) return {};
   if (!surveyJson(Buffer.from(text)).hasInexactNumber) return { payload: JSON.parse(text) as JsonObject };
-  throw usageError("-d has a number that a typed message cannot hold exactly; send it with --protocol rest.");
+  throw usageError("-d contains a number that a typed message cannot represent exactly; send it with --protocol rest.");
 }
 
 function textFrom(error: ConnectError, relayUrl: string): string {
@@ -90,7 +92,7 @@ export async function callOverRest(call: CallRequestText, target: CallTarget): P
   return rowFromEnvelope(await post(restUrl(call, target), jsonBodyFrom(call), target));
 }
 
-/** Address of the JSON route for a call; the path is read from the schema. */
+/** URL of the JSON route for a call. The path comes from the schema. */
 export function restUrl(call: CallRequestText, { relayUrl, responseMode }: CallTarget): string {
   const { pattern } = getOption(RelayService.method.call, http);
   const path = String(pattern.value).replace("{provider_name}", encodeURIComponent(call.providerName));
@@ -132,7 +134,7 @@ function rowFromEnvelope(envelope: Buffer): CallRow {
     if (row !== undefined && range !== undefined)
       return { row, json: envelope.toString("utf8", range.start, range.end) };
   } catch {
-    // Said below: whatever the parser found, there is no row, and its text would quote the answer.
+    // Reported below. The parser's message would quote the answer.
   }
-  throw failure("The answer is not a relay's envelope. Check the address that --relay or RELAY_LISTEN names.");
+  throw failure("The answer is not a relay's envelope. Check the address in --relay or RELAY_LISTEN.");
 }

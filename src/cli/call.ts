@@ -23,7 +23,7 @@ import {
 } from "./command.js";
 import { withStore } from "./open-store.js";
 
-/** Largest payload; the relay's own limit is lower unless an operator raised it. */
+/** Largest payload. The relay's own limit is lower unless an operator raised it. */
 const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
 
 interface CallOptions {
@@ -64,23 +64,24 @@ export function addCall(program: Command): void {
     .addOption(new Option("--protocol <protocol>", "how to talk to the relay").choices(PROTOCOLS).default("connect"))
     .option("--private-key-file <file>", "file with the application's private key")
     .option("-i, --include", "print status line and headers on standard output too")
-    .option("--explain", "print what would be sent, or what would refuse it and what to do; send nothing")
-    .option("--via", "with --explain: as a request that is passed through /via/, and not described")
+    .option("--explain", "print what would be sent, or why it would be refused and what to do; send nothing")
+    .option("--via", "with --explain: treat it as a pass-through request to /via/")
     .action(call);
 }
 
-const PRIVATE_KEY_HELP = `Applications that demand their private key: name a file with --private-key-file, or set
-${PRIVATE_KEY_VARIABLE}. It is no argument, since those stand in the shell's history and in
-the list of processes that every user of the machine can read.`;
+const PRIVATE_KEY_HELP = `For an application that requires its private key, give a file with --private-key-file, or set
+${PRIVATE_KEY_VARIABLE}. The key is not an argument, because arguments appear in the shell's history and in
+the list of processes, which every user of the machine can read.`;
 
-const EXPLAIN_HELP = `--explain asks neither the relay nor the provider: it looks into the database and the
-definitions of this environment, as the other commands do, and opens no token. Tokens are shown
-as ***. What only a running service knows, such as the calls of this minute, does not count.`;
+const EXPLAIN_HELP = `--explain contacts neither the relay nor the provider: it reads the database and the definitions of
+this environment, as the other commands do, and opens no token. Tokens are shown as ***. It ignores
+what only a running service knows, such as how many calls were made in this minute.`;
 
 async function call(provider: string, url: string, options: CallOptions): Promise<void> {
   const request = parseCallArguments(provider, url, options, await readPayload(options.data));
   if (options.explain) return explain(request, options);
-  if (options.via) throw usageError("--via is for --explain; any HTTP client sends a request through /via/.");
+  if (options.via)
+    throw usageError("--via works only with --explain; to send a request through /via/, use any HTTP client.");
   const target: CallTarget = {
     relayUrl: relayUrlFrom(options.relay),
     privateKey: await readPrivateKey(options.privateKeyFile),
@@ -113,7 +114,7 @@ async function readPayload(data: string | undefined): Promise<string | undefined
   return (await read).toString();
 }
 
-/** `--relay`, or where a relay with this environment listens. */
+/** The url in `--relay`, or the address at which a relay with this environment listens. */
 function relayUrlFrom(given: string | undefined): string {
   if (given === undefined) return listenUrl();
   const url = parseUrl(given);

@@ -18,7 +18,7 @@ import {
 } from "./command.js";
 import { type OpenStore, withStore } from "./open-store.js";
 
-/** `relay calls`: the calls that were made last. */
+/** `relay calls`: the most recent calls. */
 export function addCalls(program: Command): void {
   addGroup(program, {
     usage: "calls",
@@ -61,7 +61,7 @@ async function list(options: ListOptions): Promise<void> {
   writeResult(options, calls.map(jsonFromCall), tableFromCalls(calls));
 }
 
-/** A page may have fewer than asked for although there are more. */
+/** Reads pages until there are enough calls, since a page may be short although there are more. */
 async function findCalls(open: OpenStore, options: ListOptions): Promise<StoredCall[]> {
   const { id: applicationId } = await applicationOf(open.store, options.app);
   const { user, provider, errorType, requestId } = options;
@@ -89,7 +89,7 @@ function addCallsShow(group: Command): void {
     usage: "show <call-id>",
     about: "Show one call by the callId of its answer, with its headers and bodies if they were captured.",
     examples: ["relay calls show CALL_ID"],
-    more: "Headers and bodies are captured while 'relay app capture' says so. Credentials in them are masked.",
+    more: "Headers and bodies are captured only while 'relay app capture' is on. Credentials in them are masked.",
   }).action(show);
 }
 
@@ -106,7 +106,7 @@ async function show(callId: string, options: { readonly json?: boolean }): Promi
 async function findAll({ store, sealer }: OpenStore, callId: string) {
   const call = await findCall(store.calls, callId);
   if (call === undefined) {
-    throw failure("There is no record of this call. Check the id; only the last calls of some days are kept.");
+    throw failure("There is no record of this call. Check the id; only recent calls are kept.");
   }
   return { call, capture: await captureOf({ store, sealer }, callId) };
 }
@@ -121,7 +121,7 @@ async function captureOf(
   return openCapture(sealer, sealed);
 }
 
-/** A recorded call for programs. */
+/** A recorded call as JSON. */
 function jsonFromCall(call: StoredCall) {
   return {
     callId: call.callId,
@@ -147,7 +147,7 @@ function jsonFromCall(call: StoredCall) {
   };
 }
 
-/** Recorded calls for a person, a line each. */
+/** Recorded calls as a table, one per line. */
 function tableFromCalls(calls: readonly StoredCall[]): string {
   const rows = calls.map((call) => [
     new Date(call.startedAt).toISOString(),
@@ -163,7 +163,7 @@ function tableFromCalls(calls: readonly StoredCall[]): string {
   return textTable(["TIME", "PROVIDER", "METHOD", "URL", "STATUS", "ERROR", "MS", "PROVIDER MS", "CALL ID"], rows);
 }
 
-/** One recorded call for a person. */
+/** One recorded call as text. */
 function textFromCall(call: StoredCall): string {
   const ms = (value: number | undefined) => (value === undefined ? "-" : `${value} ms`);
   return textFields([
@@ -185,14 +185,14 @@ function textFromCall(call: StoredCall): string {
   ]);
 }
 
-/** What was refused is not told. */
+/** A refused url was not recorded. */
 function placeOf({ origin, path }: StoredCall): string {
   return origin === undefined ? "-" : `${origin}${path ?? ""}`;
 }
 
-/** What was captured of a call, for a person: like the two messages themselves. */
+/** A captured call as text, laid out like the two HTTP messages. */
 function textFromCapture({ request, response, message }: CaptureContent): string {
-  const sent = request.isSent ? "Sent to the provider:" : "Described by the caller, and not sent:";
+  const sent = request.isSent ? "Sent to the provider:" : "Described by the caller, not sent:";
   const lines = [sent, ...messageLines(`${request.method} ${request.url}`, request.headers, request.body)];
   if (response !== undefined) {
     lines.push("", "Answered by the provider:");
@@ -208,7 +208,7 @@ function messageLines(first: string, headers: HeaderPairs, body: CapturedBody | 
 }
 
 function bodyLines({ bytes, text, isCut }: CapturedBody): string[] {
-  if (text === undefined) return [`(${bytes} bytes that are no text)`];
+  if (text === undefined) return [`(${bytes} bytes that are not text)`];
   const lines = text.split(/\r?\n/).map(printable);
-  return isCut ? [...lines, `(the beginning of ${bytes} bytes)`] : lines;
+  return isCut ? [...lines, `(cut off; ${bytes} bytes in all)`] : lines;
 }

@@ -19,7 +19,7 @@ import {
 import { originParametersFrom } from "./connection-key.js";
 import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
 
-/** `relay client`: an application's OAuth clients, with which its users' tokens are refreshed. */
+/** `relay client`: an application's OAuth clients, which refresh its users' tokens. */
 export function addClient(program: Command): void {
   addGroup(program, {
     usage: "client",
@@ -88,13 +88,17 @@ function addClientPut(group: Command): void {
     usage: "put",
     about: "Store an application's OAuth client at a provider, its secret sealed. Replaces an existing one.",
     examples: ["relay client put --app PUBLIC_KEY --provider github < client.json"],
-    more: `Standard input holds {"client_id": "…", "client_secret": "…"}; a public client has no
-client_secret. The secret is no argument, since those stand in the shell's history. A further
-member "scope" is what users are asked to allow, instead of the definition's default.`,
+    more: `Standard input contains {"client_id": "…", "client_secret": "…"}; a public client has no
+client_secret. The secret is not an argument, because arguments appear in the shell's history. An
+optional member "scope" sets the scope to request instead of the definition's default.`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .requiredOption("--provider <name>", "the provider's name or alias")
-    .option("--param <name=value>", "parameter of the provider's origin that the client is for", collect)
+    .option(
+      "--param <name=value>",
+      "parameter of the provider's origin, such as subdomain=acme, if the client is only for that value; repeatable",
+      collect,
+    )
     .action(put);
 }
 
@@ -135,13 +139,13 @@ function credentialsFrom(text: string): Credentials {
   return { clientId, clientSecret: new Secret(clientSecret), scope };
 }
 
-/** The parser's own words quote the text. */
+/** Parses a JSON object. Never shows the parser's message, which quotes the text. */
 function membersFrom(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return { ...value };
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw usageError('Standard input must be JSON: {"client_id": "…", "client_secret": "…"}.');
 }
@@ -172,14 +176,14 @@ async function deleteClient(options: ClientOptions): Promise<void> {
   writeResult(options, { provider: deleted.providerName, deleted: true }, "Deleted the client.");
 }
 
-/** Which client a command is about. */
+/** Options that name a client. */
 interface ClientOptions {
   readonly app: string;
   readonly provider: string;
   readonly json?: boolean;
 }
 
-/** Finds application and provider by what the command names. */
+/** Finds the application and the provider that the options name. */
 async function clientKeyFrom(
   { store, config }: OpenStore,
   { app, provider: name }: ClientOptions,

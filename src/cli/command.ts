@@ -4,24 +4,24 @@ import { type Command, InvalidArgumentError } from "commander";
 import { parseInteger } from "../config/setting-list.js";
 import { type FailureCode, operatorExitCode } from "../lib/process.js";
 
-/** What the help of a command says. */
+/** Help texts of a command. */
 interface CommandHelp {
-  /** `create <name>`: the word and its arguments. */
+  /** The command's name and arguments, such as `create <name>`. */
   readonly usage: string;
   /** One sentence: what the command does. */
   readonly about: string;
   /** Complete command lines. */
   readonly examples: readonly string[];
-  /** Shown after the options: what does not fit into one sentence. */
+  /** Details, shown after the options. */
   readonly more?: string;
 }
 
-/** Adds a command that does something: with `--json`, an example in its help, and a hint after wrong usage. */
+/** Adds a command that does something, with `--json`, examples in its help, and a hint after wrong usage. */
 export function addCommand(parent: Command, help: CommandHelp): Command {
   return addHelp(parent, help).option("--json", "print JSON, for programs");
 }
 
-/** Adds a command that only has further commands. */
+/** Adds a command that only groups subcommands. */
 export function addGroup(parent: Command, help: CommandHelp & { readonly commands: readonly AddCommand[] }): void {
   const group = addHelp(parent, help);
   for (const add of help.commands) add(group);
@@ -38,12 +38,12 @@ function addHelp(parent: Command, { usage, about, examples, more }: CommandHelp)
   return command.showHelpAfterError(`Run '${pathOf(command)} --help' for usage.`);
 }
 
-/** For options that may stand several times. */
+/** Parser for options that may be repeated. */
 export function collect(value: string, previous: readonly string[] | undefined): readonly string[] {
   return [...(previous ?? []), value];
 }
 
-/** For options that are a whole number. */
+/** Parser for options that are a whole number. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
     const number = parseInteger(text, min, max);
@@ -52,7 +52,7 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
-/** Enough for a list of commands. */
+/** The first clause of a sentence: enough for a list of commands. */
 function firstClause(text: string): string {
   return text.split(/[.:;,] /, 1)[0]?.replace(/\.$/, "") ?? text;
 }
@@ -61,7 +61,7 @@ function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }
 
-/** A failure of a command. `message` is for the person at the terminal; empty when everything has been said. */
+/** A failure of a command. `message` is for the person at the terminal; empty when the error was already reported. */
 export class ExitError extends Error {
   readonly exitCode: FailureCode;
 
@@ -77,12 +77,12 @@ export function failure(message: string, cause?: unknown): ExitError {
   return new ExitError(1, message, { cause });
 }
 
-/** The command line, what was piped in, or the configuration is wrong. */
+/** The command line, standard input or the configuration is wrong. */
 export function usageError(message: string, cause?: unknown): ExitError {
   return new ExitError(2, message, { cause });
 }
 
-/** Tells the person at the terminal what failed, and answers with the exit code. */
+/** Prints what failed to standard error and returns the exit code. */
 export function exitCodeFrom(error: unknown): FailureCode {
   if (error instanceof ExitError) {
     if (error.message !== "") writeNote(error.message);
@@ -93,32 +93,34 @@ export function exitCodeFrom(error: unknown): FailureCode {
   return exitCode ?? 1;
 }
 
-/** A fault of ours or of the system. Its text may quote input, so only class and code are told. */
+/**
+ * Text for a fault of the relay or of the system. An error's message may quote input, so it shows only class and code.
+ */
 function faultText(error: unknown): string {
   const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : { name: typeof error, code: "" };
   return `The command failed (${[name, code].filter(Boolean).join(" ")}). Please report this.`;
 }
 
-/** Writes text or bytes, the result of a command, as they are. */
+/** Writes the result of a command, text or bytes, unchanged. */
 export function writeOutput(output: string | Uint8Array): void {
   const { stdout } = process;
-  // Not at start: `relay serve` logs to the descriptor itself, and the stream would make it non-blocking.
+  // Not at start: `relay serve` logs to the descriptor itself, which accessing the stream would make non-blocking.
   if (stdout.listenerCount("error") === 0) stdout.on("error", endWithReader);
   stdout.write(output);
 }
 
-/** Writes lines of text for a person, or for a program that reads lines. */
+/** Writes lines of text, for a person or for a program that reads lines. */
 export function writeLine(text: string): void {
   writeOutput(`${printableLines(text)}\n`);
 }
 
-/** Writes the result of a command: JSON where `--json` is given, else what a person reads. */
+/** Writes the result of a command: as JSON with `--json`, otherwise as text. */
 export function writeResult({ json }: { readonly json?: boolean }, value: unknown, text: string): void {
   if (json) writeJson(value);
   else writeLine(text);
 }
 
-/** Writes one line that is no result: an error, a note, the fields of an answer. */
+/** Writes to standard error what is not a result: an error, a note, the header fields of an answer. */
 export function writeNote(text: string): void {
   process.stderr.write(`${printableLines(text)}\n`);
 }
@@ -128,23 +130,23 @@ export function writeJson(value: unknown): void {
   writeJsonText(JSON.stringify(value, undefined, isTerminal() ? 2 : undefined));
 }
 
-/** Writes JSON that somebody else wrote; what would act on a terminal is escaped, whoever reads it. */
+/** Writes foreign JSON text. Always escapes characters that would act on a terminal. */
 export function writeJsonText(json: string): void {
   writeOutput(`${printableJson(json)}\n`);
 }
 
-/** Whether a person sees standard output. */
+/** Whether standard output is a terminal. */
 export function isTerminal(): boolean {
   return process.stdout.isTTY === true;
 }
 
-/** A reader such as `head` may close the pipe early: nobody is left to write for, so the process ends. */
+/** Exits when a reader such as `head` closes the pipe early. */
 function endWithReader(error: NodeJS.ErrnoException): void {
   if (error.code !== "EPIPE") throw error;
   process.exit(0);
 }
 
-/** Columns under their headings, two spaces apart, without spaces at the end of a line. */
+/** A table with headings: columns two spaces apart, no trailing spaces. */
 export function textTable(headings: readonly string[], rows: ReadonlyArray<readonly string[]>): string {
   const lines = [headings, ...rows].map((row) => row.map(printable));
   const widths = headings.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
@@ -164,22 +166,24 @@ function padded(cells: readonly string[], widths: readonly number[]): string {
     .trimEnd();
 }
 
-/** Control characters, and what turns, hides or ends lines: C0, DEL, C1, formats such as bidirectional ones. */
+/** Control characters (C0, DEL, C1), format characters such as bidirectional marks, and line separators. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-/** The same but for the white space of JSON; what else of C0 stands in valid JSON is escaped already. */
+/** The same without C0: valid JSON contains only its white space unescaped. */
 const UNSAFE_IN_JSON = /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** Foreign text may hold anything, also what moves a terminal's cursor: such characters are shown as their code. */
+/**
+ * Foreign text with its unsafe characters, such as those that move a terminal's cursor, replaced by their code points.
+ */
 export function printable(text: string): string {
   return text.replace(UNSAFE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
-/** The same of a text of several lines, which may be indented with tabs. */
+/** The same for a text of several lines, which may contain tabs. */
 export function printableLines(text: string): string {
   return text.replace(/[^\t\r\n]+/g, printable);
 }
 
-/** JSON that says the same and is safe at a terminal: such characters stand in strings alone, where JSON has escapes. */
+/** Equivalent JSON that is safe on a terminal. Unsafe characters occur only in strings, where JSON can escape them. */
 export function printableJson(json: string): string {
   return json.replace(UNSAFE_IN_JSON, (character) =>
     Array.from(
@@ -189,17 +193,17 @@ export function printableJson(json: string): string {
   );
 }
 
-/** Reads standard input to its end; more than `maxBytes` is refused. */
+/** Reads standard input to its end; refuses more than `maxBytes`. */
 export function readStandardInput(maxBytes: number): Promise<Buffer> {
   return readAll(process.stdin, "standard input", maxBytes);
 }
 
-/** Reads a file; more than `maxBytes` is refused. */
+/** Reads a file; refuses more than `maxBytes`. */
 export function readInputFile(path: string, maxBytes: number): Promise<Buffer> {
   return readAll(createReadStream(path), path, maxBytes);
 }
 
-/** Standard input piece by piece, for a command that works on it as it comes. */
+/** Standard input in chunks, for a command that processes it as it arrives. */
 export function standardInput(): AsyncGenerator<Buffer> {
   return piecesOf(process.stdin, "standard input");
 }
@@ -209,7 +213,8 @@ async function readAll(stream: Readable, name: string, maxBytes: number): Promis
   let size = 0;
   for await (const chunk of piecesOf(stream, name)) {
     size += chunk.length;
-    if (size > maxBytes) throw usageError(`${name} holds more than ${maxBytes} bytes; give what the command expects.`);
+    if (size > maxBytes)
+      throw usageError(`${name} is larger than ${maxBytes} bytes, the most that this command reads.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -226,33 +231,35 @@ async function* piecesOf(stream: Readable, name: string): AsyncGenerator<Buffer>
   }
 }
 
-/** Holds an application's private key for `relay call`. */
+/** Environment variable with an application's private key for `relay call`. */
 export const PRIVATE_KEY_VARIABLE = "RELAY_PRIVATE_KEY";
 
-/** A private key is far shorter. In bytes. */
+/** Limit for a private key, which is far shorter. */
 const MAX_BYTES = 4096;
 
 /**
- * The application's private key, from a file or else the environment; undefined when neither is given. Never an
- * argument: those are in the shell's history and in every user's list of processes.
+ * The application's private key from a file, or else from the environment; undefined when neither is given. Never from
+ * an argument: arguments appear in the shell's history and in every user's list of processes.
  */
 export async function readPrivateKey(file: string | undefined): Promise<string | undefined> {
   const text = file === undefined ? process.env[PRIVATE_KEY_VARIABLE] : String(await readInputFile(file, MAX_BYTES));
   const key = text?.trim() ?? "";
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   if (file === undefined && key === "") return undefined;
-  throw usageError(`${file ?? PRIVATE_KEY_VARIABLE} does not hold a private key: one word of printable characters.`);
+  throw usageError(
+    `${file ?? PRIVATE_KEY_VARIABLE} does not contain a private key, which is one word of printable ASCII characters.`,
+  );
 }
 
-/** Often enough for the eye; milliseconds. */
+/** Refresh interval of the progress line. */
 const EVERY_MS = 100;
 
 /**
- * Does slow work, and says meanwhile how far it is: on a terminal in one line of standard error, which is written over and
- * taken away at the end; in a pipe, a file or a log not at all.
+ * Does slow work and shows its progress: on a terminal, in one line of standard error that is overwritten and finally
+ * cleared; in a pipe, a file or a log, not at all.
  *
- * @param text what is shown first; empty for nothing.
- * @param work is given what shows another text.
+ * @param text the first text; empty for none.
+ * @param work receives a function that changes the text.
  */
 export async function withProgress<Result>(
   text: string,
@@ -270,14 +277,14 @@ export async function withProgress<Result>(
   return work(show).finally(() => stderr.write("\r\x1b[K"));
 }
 
-/** Those that end a command unless it says otherwise. */
+/** Signals that end a command by default. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
- * Does work that makes temporary files. A signal ends the process as it would have without them (a shell reports 128 and its
- * number), once they are removed.
+ * Does work that creates temporary files. A signal first removes them, then ends the process by that signal, as if
+ * there had been no handler (a shell reports 128 plus its number).
  *
- * @param remove called for a signal alone.
+ * @param remove called only on a signal.
  */
 export async function cleaningUp<Result>(
   remove: () => void | Promise<void>,
@@ -288,7 +295,7 @@ export async function cleaningUp<Result>(
       await remove();
     } finally {
       for (const each of SIGNALS) process.off(each, end);
-      // Not process.exit(), which waits for threads.
+      // Not process.exit(), because that waits for threads.
       process.kill(process.pid, signal);
     }
   };

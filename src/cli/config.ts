@@ -29,14 +29,14 @@ export function addConfig(program: Command): void {
   });
 }
 
-/** `relay config check`: every problem of the environment, or the values in effect. */
+/** `relay config check`: reports every problem of the environment, or the values in effect. */
 function addConfigCheck(group: Command): void {
   addCommand(group, {
     usage: "check",
     about:
       "Check the settings and the files and database they name. Prints every problem at once, or the values in effect.",
     examples: ["RELAY_DEADLINE_MS=10000 relay config check"],
-    more: "Creates and changes nothing, so it can run before or beside the service. Exit code 2 for any problem.",
+    more: "Creates and changes nothing, so it can run before the service or alongside it. Exit code 2 if there is any problem.",
   }).action(checkConfig);
 }
 
@@ -60,18 +60,17 @@ async function checkConfig(options: { readonly json?: boolean }): Promise<void> 
   if (!isOk) throw usageError(problems.join("\n"));
 }
 
-/** The address of a database may hold a password. */
+/** A setting's value to print; leaves out the password that a database url may contain. */
 function shownSetting(name: string, value: string): string {
   const location = name === "RELAY_DATABASE" ? parseDatabaseLocation(value) : undefined;
   return location === undefined ? value : textFromDatabaseLocation(location);
 }
 
 /**
- * What is wrong with the files and the database that the settings name, each problem with its setting. Nothing is made
- * or changed.
+ * Problems of the files and the database that the settings name, each with its setting. Creates and changes nothing.
  *
- * @param wrong settings whose value is none, so that there is nothing to look at.
- * @param warn called for what is no problem but worth knowing.
+ * @param wrong settings with an invalid value, which are skipped.
+ * @param warn called with what is worth knowing but not a problem.
  */
 async function fileProblems(
   config: Config,
@@ -88,7 +87,7 @@ async function fileProblems(
   return [...new Set(problems)];
 }
 
-/** Key file and database are judged together: the one must open what is in the other. */
+/** Checks key file and database together: the key must open what is in the database. */
 async function storeProblems(
   config: Config,
   isDatabaseWrong: boolean,
@@ -114,7 +113,7 @@ async function sealerOrProblem(keyFile: string, problems: string[]): Promise<Sea
   }
 }
 
-/** Whether there is a store that needs its key file; a server that cannot be asked does not tell. */
+/** Whether there is a store that needs its key file. Unknown when a database server cannot be reached. */
 async function hasStoreOrProblem(
   config: Config,
   sealer: Sealer | undefined,
@@ -135,7 +134,7 @@ async function hasStoreOrProblem(
   }
 }
 
-/** Why a file that is not there yet could not be made, as `makeFolder()` decides. */
+/** Why a missing file could not be created, by the rules of `makeFolder()`. */
 async function folderProblems(setting: string, path: string): Promise<string[]> {
   const { isDanglingLink } = await import("../store/open-database.js");
   let folder = dirname(resolve(path));
@@ -154,7 +153,7 @@ async function folderProblems(setting: string, path: string): Promise<string[]> 
   }
 }
 
-/** A default one that is not there is made beside the database, of which the check has told. */
+/** A missing default folder is created next to the database, whose folder is checked already. */
 async function spoolProblems({ spool, database }: Config): Promise<string[]> {
   const folder = spool ?? defaultSpool(database);
   if (existsSync(folder)) return folderProblems("RELAY_SPOOL", join(folder, "owner.spool"));
@@ -173,13 +172,13 @@ async function definitionProblems({ providers, allowLoopback }: Config): Promise
   }
 }
 
-/** The message of an error that is written for the operator; every other one is a fault. */
+/** The message of an error with one of these names, which is written for the operator. Rethrows any other error. */
 function operatorText(error: unknown, ...names: readonly string[]): string {
   if (error instanceof Error && names.includes(error.name)) return error.message;
   throw error;
 }
 
-/** What is wrong with the certificate and the key of the public port, alone and together. */
+/** Problems of the public port's certificate and key, alone and together. */
 async function tlsProblems({ tlsCertFile, tlsKeyFile }: Config): Promise<string[]> {
   const problems: string[] = [];
   const cert = await parsed("RELAY_TLS_CERT", tlsCertFile, (pem) => new X509Certificate(pem), problems);
@@ -202,7 +201,7 @@ async function parsed<Made>(
   try {
     return parse(pem);
   } catch (error) {
-    // The code alone: a text of OpenSSL is for nobody, and may quote what it read.
+    // Only the code: OpenSSL's messages help nobody and may quote what was read.
     problems.push(`${setting}: ${path} cannot be used (${(error as NodeJS.ErrnoException).code ?? "not PEM"})`);
     return undefined;
   }
@@ -215,7 +214,7 @@ function pairProblems(cert: X509Certificate, key: KeyObject): string[] {
   return problems;
 }
 
-/** What is wrong with the file of admin tokens; one that is still to be made is fine. Nothing is made. */
+/** Problems of the admin token file. A file that the service would create is fine. Creates nothing. */
 async function adminTokenProblems(config: Config): Promise<string[]> {
   const { adminListen, adminTokenFile, keyFileMustExist } = config;
   if (adminListen === "off" || (!keyFileMustExist && !existsSync(adminTokenFile))) return [];

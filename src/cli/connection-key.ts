@@ -20,7 +20,7 @@ export interface ConnectionOptions {
 }
 
 /**
- * Finds what the options name. A provider that is no longer in the catalogue is taken as written, so that its
+ * Finds what the options name. A provider that is no longer in the catalogue is accepted as written, so that its
  * connections can still be seen and deleted.
  */
 export async function connectionKeyFrom(
@@ -33,12 +33,12 @@ export async function connectionKeyFrom(
   return { application, applicationId: application.id, userId: options.user, providerName };
 }
 
-/** What a command says when there is none. */
+/** The error for a missing connection. */
 export function noConnection(): Error {
   return failure("This user has no connection at this provider. 'relay connection list' lists them.");
 }
 
-/** A connection for programs: an allow-list of members, so that no token is ever among them. */
+/** A connection as JSON. An allow-list of members, so that a token can never be among them. */
 export function jsonFromConnection(connection: Connection) {
   const { state, reason } = toldStateOf(connection, Date.now());
   return {
@@ -63,7 +63,7 @@ export function jsonFromConnection(connection: Connection) {
   };
 }
 
-/** A connection for a person. */
+/** A connection as text. */
 export function textFromConnection(connection: Connection): string {
   const { user, provider, state, stateReason, expiresAt, scope, originParameters, updatedAt } =
     jsonFromConnection(connection);
@@ -81,7 +81,7 @@ export function textFromConnection(connection: Connection): string {
   ]);
 }
 
-/** Since when refreshing fails, how it failed last, and when it is tried next; or since when a token is refused. */
+/** Since when refreshes fail, the last failure and the next attempt; or since when the token is refused. */
 function troubleFields(connection: Connection): ReadonlyArray<readonly [string, string]> {
   const { trouble, lastErrorClass, lastFailedAt, nextTryAt, failCount, refreshToken } = connection;
   if (trouble !== undefined && refreshToken === undefined)
@@ -92,16 +92,16 @@ function troubleFields(connection: Connection): ReadonlyArray<readonly [string, 
   return [
     ["refresh failing since", since],
     ["last answer", last],
-    ...(nextTryAt === undefined ? [] : [["next try", `${timeFrom(nextTryAt)}, when it is called`] as const]),
+    ...(nextTryAt === undefined ? [] : [["next try", `at the first call after ${timeFrom(nextTryAt)}`] as const]),
   ];
 }
 
-/** A refresh for programs. */
+/** A refresh as JSON. */
 export function jsonFromAttempt({ at, outcome, cause, answer, durationMs }: RefreshAttempt) {
   return { endedAt: timeFrom(at) ?? "", outcome, cause, answer: answer || null, durationMs };
 }
 
-/** The last refreshes for a person; nothing where there was none. */
+/** The last refreshes as text; empty if there were none. */
 export function textFromAttempts(attempts: ReadonlyArray<ReturnType<typeof jsonFromAttempt>>): string[] {
   if (attempts.length === 0) return [];
   const rows = attempts.map(({ endedAt, outcome, cause, answer, durationMs }) => [
@@ -114,7 +114,7 @@ function timeFrom(time: number | undefined): string | null {
   return time === undefined ? null : new Date(time).toISOString();
 }
 
-/** Reads all `--param name=value`. Throws a usage error that names the parameter. */
+/** Parses all `--param name=value`. Throws a usage error that names the parameter. */
 export function originParametersFrom(
   given: readonly string[],
   provider: Provider,
@@ -126,7 +126,7 @@ export function originParametersFrom(
   throw usageError(`--param ${parsed.parameter}: ${parsed.problem}.`);
 }
 
-/** Reads all `name=value` of an option. Throws a usage error that names the parameter. */
+/** Parses all `name=value` of an option. Throws a usage error that names the parameter. */
 export function parsePairs(option: string, given: readonly string[]): Map<string, string> {
   const values = new Map<string, string>();
   for (const pair of given) {
@@ -139,7 +139,7 @@ export function parsePairs(option: string, given: readonly string[]): Map<string
   return values;
 }
 
-/** Gives `use` what ending a connection needs, with a way to providers of its own that is closed afterwards. */
+/** Calls `use` with what disconnecting requires, including an HTTP client for providers that is closed afterwards. */
 export async function withWayOut<Result>(
   { config, store, sealer }: OpenStore,
   use: (options: DisconnectOptions) => Promise<Result>,
@@ -159,7 +159,7 @@ export async function withWayOut<Result>(
       sealer,
       send: createTokenEndpoint(upstream),
       now: Date.now,
-      // What became of it is what the command prints.
+      // The command prints the result itself.
       onEvent: () => {},
       onFault: () => {},
     });
@@ -168,7 +168,7 @@ export async function withWayOut<Result>(
   }
 }
 
-/** Gives `use` what refreshes a token as the service does, with a proof of its own that its lease is held. */
+/** Calls `use` with a refresher that works like the service's, with its own proof that it holds the lease. */
 export async function withRefresher<Result>(
   open: OpenStore,
   use: (refresher: Pick<Refresher, "refresh">) => Promise<Result>,
@@ -191,7 +191,7 @@ export async function withRefresher<Result>(
       ...{ spool, breaker: createBreaker(), clients: createClientHolds(), requestTimeoutMs: config.refreshTimeoutMs },
       ...{ noteClientRefused: store.oauthClients.noteRefused, random: Math.random },
       ...{ targetFor: createTargetFor(options), placeFor: createPlaceFor(options) },
-      // How it ended is what the command prints.
+      // The command prints the result itself.
       ...{ onFault: () => {}, onRefresh: () => {}, onRevocation: () => {} },
     });
     try {
@@ -203,7 +203,7 @@ export async function withRefresher<Result>(
   });
 }
 
-/** Where the service listens, if it runs. */
+/** Addresses at which the service listens, if it runs. */
 function selfAddressesFrom({ listen, adminListen }: Config): readonly SelfAddress[] {
   const ports = adminListen === "off" ? [listen] : [listen, adminListen];
   return ports.map(({ host, port }) => ({ address: host, port }));

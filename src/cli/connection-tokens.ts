@@ -34,25 +34,25 @@ interface PutOptions extends ConnectionOptions {
 export function addConnectionPut(group: Command): void {
   addCommand(group, {
     usage: "put",
-    about: "Store a user's tokens or keys, sealed. An existing connection gets the new ones.",
+    about: "Store a user's tokens or keys, sealed. Replaces those of an existing connection.",
     examples: [
       "relay connection put --app PUBLIC_KEY --user ada --provider github < token-response.json",
       "relay connection put --app PUBLIC_KEY --user ada --provider sendgrid < api-key.json",
       "relay connection put --app PUBLIC_KEY --user ada --provider googleserviceaccount < service-account.json",
     ],
-    more: `Standard input holds the provider's token response (RFC 6749 section 5.1) as JSON: access_token,
-and if there are any refresh_token, expires_in, scope, token_type, id_token. At a provider of the
-another kind than oauth2 it holds the secret values that 'relay provider show' names, such as
-{"api_key":"…"}, {"client_secret":"…"} or {"oauth_token":"…","oauth_token_secret":"…"}; {} for none. At one of the kind
-jwt_bearer it may be the private key itself, in PEM, or the JSON file that the provider has given with it. None of them is an
-argument, since those stand in the shell's history and in the list of processes.`,
+    more: `Standard input contains the provider's token response (RFC 6749 section 5.1) as JSON: access_token and, if
+the provider sent them, refresh_token, expires_in, scope, token_type and id_token. For providers of other kinds than
+oauth2 it contains the secret values that 'relay provider show' names, such as {"api_key":"…"}, {"client_secret":"…"}
+or {"oauth_token":"…","oauth_token_secret":"…"}; {} for none. For the kind jwt_bearer it may be the private key itself,
+in PEM, or the JSON file in which the provider issued it. None of them is an argument, because arguments appear in the
+shell's history and in the list of processes.`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .requiredOption("--user <id>", "the user's id in the application; calls must use exactly this id")
     .requiredOption("--provider <name>", "the provider's name or alias")
     .option(
       "--param <name=value>",
-      "value that stands with the connection, such as a parameter of the provider's origin; repeatable",
+      "value stored with the connection, such as a parameter of the provider's origin; repeatable",
       collect,
     )
     .action(put);
@@ -85,16 +85,16 @@ async function putNamed(open: OpenStore, options: PutOptions, input: string): Pr
   return putConnection(administrationOf(open), made);
 }
 
-/** Reads a JSON object of texts, or a signing key as it is. Throws a usage error that never holds a value. */
+/** Parses a JSON object of texts, or takes a bare signing key. Throws a usage error that never contains a value. */
 function secretsFrom(text: string, provider: Provider): ReadonlyMap<string, string> {
   if (isBareKey(text, provider)) return new Map([[KEY_VALUES.key, text]]);
   try {
     const members = Object.entries(JSON.parse(text) as object);
     if (members.every(([, value]) => typeof value === "string")) return new Map(members);
   } catch {
-    // Said below: the parser's own words quote the text.
+    // Reported below. The parser's message would quote the text.
   }
-  throw usageError('Standard input must be a JSON object of texts, such as {"api_key":"…"}.');
+  throw usageError('Standard input must be a JSON object of strings, such as {"api_key":"…"}.');
 }
 
 interface ImportCommandOptions {
@@ -107,21 +107,21 @@ interface ImportCommandOptions {
 export function addConnectionImport(group: Command): void {
   addCommand(group, {
     usage: "import",
-    about: "Store many connections, one a line of standard input as JSON. Lines that are refused are listed by number.",
+    about: "Import connections from standard input, one JSON object per line. Refused lines are listed by number.",
     examples: [
       "relay connection import --app PUBLIC_KEY < connections.jsonl",
       "relay connection import --key transfer.key < sealed.jsonl",
     ],
     more: `A line: {"application":"PUBLIC_KEY","user":"ada","provider":"github","token":{"access_token":"…"}}. token is a token
-response (RFC 6749 section 5.1); at a provider of another kind than oauth2 secrets has the values that 'relay provider
-show' names: "secrets":{"api_key":"…"}. parameters has the values that stand with the connection, and obtained_at the
-time from which expires_in counts, such as "2026-01-31T12:00:00Z"; else it counts from now.
-A connection that is there already is replaced only by a line with a later obtained_at, so that the same lines can be
-imported again after an interruption. Lines of 'relay connection export' are opened with the keys of --key, or those of
-the key file. The exit code is 1 when lines were refused.`,
+response (RFC 6749 section 5.1); for providers of other kinds than oauth2 use secrets instead, with the values that 'relay
+provider show' names: "secrets":{"api_key":"…"}. parameters has the values stored with the connection, and obtained_at the
+time from which expires_in counts, such as "2026-01-31T12:00:00Z"; by default it counts from now.
+An existing connection is replaced only by a line with a later obtained_at, so the same lines can be imported again after
+an interruption. Lines from 'relay connection export' are opened with the keys in --key, by default with those in the
+relay's key file. Exit code 1 if any line was refused.`,
   })
-    .option("--app <public-key>", "the application of lines that name none")
-    .option("--key <file>", "key file that exported lines are sealed with; by default the relay's own")
+    .option("--app <public-key>", "application for lines that do not name one")
+    .option("--key <file>", "key file with which exported lines are sealed; by default the relay's own")
     .action(importAll);
 }
 
@@ -129,7 +129,7 @@ async function importAll(options: ImportCommandOptions): Promise<void> {
   if (process.stdin.isTTY) writeNote("Paste the lines, then press Ctrl-D.");
   const counts = await withStore((open) => importInto(open, options));
   const { stored, kept, refused } = counts;
-  writeResult(options, counts, `${stored} stored, ${kept} kept that were there already, ${refused} refused.`);
+  writeResult(options, counts, `${stored} stored, ${kept} existing ones kept, ${refused} refused.`);
   if (refused > 0) throw failure("");
 }
 
@@ -161,17 +161,17 @@ interface ExportCommandOptions {
 export function addConnectionExport(group: Command): void {
   addCommand(group, {
     usage: "export",
-    about: "Write connections for another relay, one a line, their tokens sealed with a key of that relay.",
+    about: "Export connections for another relay, one per line, with their tokens sealed with a key of that relay.",
     examples: [
       "relay connection export --sealed transfer.key > sealed.jsonl",
       "relay connection export --sealed transfer.key --app PUBLIC_KEY --provider github > sealed.jsonl",
     ],
-    more: `The key file is made where the lines are imported ('relay key create transfer.key') and brought here; delete it
-afterwards at both places. A line shows whose connection it is, and opens for that one alone: with one character changed
-it is refused. Connections that have ended are left out. Afterwards only one of the two relays may be called: providers
-that rotate refresh tokens take a second refresh for theft.`,
+    more: `Create the key file where the lines are imported ('relay key create transfer.key') and copy it here; delete it
+afterwards in both places. A line names its connection in plain text and opens only for that one: an altered line is
+refused. Connections that have ended are left out. Afterwards call only one of the two relays: providers that rotate
+refresh tokens treat a second refresh as theft.`,
   })
-    .requiredOption("--sealed <key-file>", "key file of the other relay; its first key seals")
+    .requiredOption("--sealed <key-file>", "key file of the other relay; lines are sealed with its first key")
     .option("--app <public-key>", "only this application's")
     .option("--user <id>", "only this user's; needs --app")
     .option("--provider <name>", "only those at this provider")
@@ -180,11 +180,11 @@ that rotate refresh tokens take a second refresh for theft.`,
 
 async function exportAll(options: ExportCommandOptions): Promise<void> {
   if (options.user !== undefined && options.app === undefined)
-    throw failure("--user needs --app: users are an application's.");
+    throw failure("--user needs --app, because user ids belong to an application.");
   const leftOut = await withStore((open) => exportFrom(open, options));
   if (leftOut > 0)
     writeNote(
-      `Left out, since they have ended, fit no definition or do not open: ${leftOut}. Their users connect again.`,
+      `Left out because they have ended, match no definition or cannot be opened: ${leftOut}. Their users must connect again.`,
     );
 }
 

@@ -75,7 +75,7 @@ async function listConnections(options: ListOptions): Promise<void> {
   if (found.length > options.limit) writeNote(`There are more than ${options.limit}; see them with --user or --limit.`);
 }
 
-/** One more than asked for tells whether there are more. */
+/** Reads one more than requested, to see whether there are more. */
 async function findConnections({ store }: OpenStore, { app, user, limit }: ListOptions): Promise<Connection[]> {
   const application = await applicationOf(store, app);
   const filter = { applicationId: application.id, limit: limit + 1, ...(user === undefined ? {} : { userId: user }) };
@@ -111,7 +111,7 @@ function addConnectionRefresh(group: Command): void {
     usage: "refresh",
     about: "Get a new access token for one connection now, whether or not it is due.",
     examples: ["relay connection refresh --app PUBLIC_KEY --user ada --provider github"],
-    more: "It is tried at once, also before the time of the next try. Exit code 1 when there is no new token.",
+    more: "Tries at once, even before the next scheduled attempt. Exit code 1 if there is no new token.",
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .requiredOption("--user <id>", "the user's id in the application")
@@ -138,9 +138,9 @@ interface DeleteOptions extends ConnectionOptions {
 
 const WHAT_BECAME: Readonly<Record<ToldRevocation, string>> = {
   REVOKED: "Its token is revoked at the provider.",
-  NOT_SUPPORTED: "The provider cannot revoke its token; remove the access in the account there.",
-  FAILED: "Its token could not be revoked at the provider; remove the access in the account there.",
-  SKIPPED: "The provider was not told.",
+  NOT_SUPPORTED: "The provider cannot revoke its token; revoke access in the account at the provider.",
+  FAILED: "Its token could not be revoked; revoke access in the account at the provider.",
+  SKIPPED: "The provider was not notified.",
 };
 
 function addConnectionDelete(group: Command): void {
@@ -197,14 +197,14 @@ interface LinkOptions {
 function addConnectionLink(group: Command): void {
   addCommand(group, {
     usage: "link",
-    about: "Create a one-time link with which a browser can connect accounts for a user.",
+    about: "Create a one-time link with which a user connects accounts in a browser.",
     examples: [
       "relay connection link --app PUBLIC_KEY --user ada --provider github",
       "relay connection link --app PUBLIC_KEY --user ada --providers github,slack --redirect-uri https://app.example.com/connected",
     ],
-    more: `Without --provider the address opens a page of the providers that the application has clients for.
-It begins with RELAY_PUBLIC_URL; without that, with the address that the service listens on by RELAY_LISTEN.
-Whoever opens it first connects an account of theirs for the user: hand it to nobody else.`,
+    more: `Without --provider the link opens a page that lists the providers for which the application has a client.
+It starts with RELAY_PUBLIC_URL; if that is not set, with the address in RELAY_LISTEN.
+Whoever opens it first connects their own account for this user, so give it to nobody else.`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .requiredOption("--user <id>", "the user's id in the application; calls must use exactly this id")
@@ -215,7 +215,7 @@ Whoever opens it first connects an account of theirs for the user: hand it to no
     )
     .option("--redirect-uri <uri>", "where the browser goes afterwards, from the application's list")
     .option("--scope <scope>", "scope to request instead of the client's, as the provider writes it")
-    .option("--param <name=value>", "value that stands with the connection; repeatable", collect)
+    .option("--param <name=value>", "value stored with the connection; repeatable", collect)
     .option("--authorization-param <name=value>", "parameter of the authorization request; repeatable", collect)
     .action(link);
 }
@@ -226,7 +226,7 @@ async function link(options: LinkOptions): Promise<void> {
   const expireTime = new Date(expiresAt).toISOString();
   if (options.json) return writeJson({ connectUri: uri, expireTime });
   writeLine(uri);
-  writeNote(`For one browser, once, until ${expireTime}.`);
+  writeNote(`Valid once, in one browser, until ${expireTime}.`);
 }
 
 function requireFit({ app, user, provider, providers, param }: LinkOptions): void {
@@ -274,7 +274,7 @@ function originParametersOf(catalog: ProviderCatalog, { provider: name = "", par
   return new Map(param && provider ? Object.entries(originParametersFrom(param, provider, "asked", true)) : []);
 }
 
-/** A port that the system chooses is known to the running service only. */
+/** Throws without a public url. A port chosen by the system is known only to the running service. */
 function requirePublicUrl(config: Config): string {
   const publicUrl =
     config.publicUrl === undefined && config.listen.port === 0 ? undefined : publicUrlFrom(config, config.listen);

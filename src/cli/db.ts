@@ -30,7 +30,7 @@ import { configFromEnvironment, loadSealer, noDatabase } from "./open-store.js";
 export function addDb(program: Command): void {
   addGroup(program, {
     usage: "db",
-    about: "Back up, migrate or copy the database, or exercise its recovery.",
+    about: "Back up, migrate or copy the database, or rehearse its recovery.",
     examples: ["relay db backup relay-monday.db", "relay db copy --from sqlite:data/relay.db"],
     commands: [addDbBackup, addDbDrill, addDbMigrate, addDbCopy],
   });
@@ -40,18 +40,18 @@ function addDbMigrate(group: Command): void {
   addCommand(group, {
     usage: "migrate",
     about:
-      "Migrate the database of RELAY_DATABASE to this version's schema; in PostgreSQL, create the schema if there is none.",
+      "Migrate the database in RELAY_DATABASE to this version's schema; in PostgreSQL, create the schema if there is none.",
     examples: ["relay db migrate"],
-    more: "The service does the same at its start. A database of a newer version is refused, and left as it is.",
+    more: "The service does the same when it starts. A database of a newer version is refused and left unchanged.",
   }).action(migrate);
 }
 
 async function migrate(options: { readonly json?: boolean }): Promise<void> {
   const config = configFromEnvironment();
   const { hasStore, openStore } = await import("../store/open-store.js");
-  // Its key file is made together with it, by the service or `relay app create`.
+  // A new database is created together with its key file, by the service or `relay app create`.
   if (config.database.kind === "sqlite" && !(await hasStore(config))) throw noDatabase(config.database);
-  // Opening is migrating; nothing is sealed, so no key is needed.
+  // Opening migrates. Nothing is sealed, so no key is needed.
   await (await openStore(config)).close();
   const database = textFromDatabaseLocation(config.database);
   writeResult(options, { database }, `${database} is up to date`);
@@ -60,16 +60,16 @@ async function migrate(options: { readonly json?: boolean }): Promise<void> {
 function addDbBackup(group: Command): void {
   addCommand(group, {
     usage: "backup <file>",
-    about: "Copy the SQLite database of RELAY_DATABASE to a new file while the service keeps running.",
+    about: "Copy the SQLite database in RELAY_DATABASE to a new file while the service keeps running.",
     examples: ["relay db backup /var/backups/relay-monday.db"],
-    more: `The copy is of one moment, and complete when the command ends. Tokens in it are sealed: it is of use only with the key
-file, which is to be backed up once, in another place. PostgreSQL has pg_dump for this.`,
+    more: `The copy is a consistent snapshot, complete when the command ends. Tokens in it are sealed, so it is useful only
+with the key file; back that up once, in another place. For PostgreSQL use pg_dump.`,
   }).action(backup);
 }
 
 async function backup(file: string, options: { readonly json?: boolean }): Promise<void> {
   const { database } = configFromEnvironment();
-  if (database.kind !== "sqlite") throw usageError("RELAY_DATABASE: back a PostgreSQL database up with pg_dump.");
+  if (database.kind !== "sqlite") throw usageError("RELAY_DATABASE: back up a PostgreSQL database with pg_dump.");
   if (!existsSync(database.path)) throw noDatabase(database);
   const { backupDatabase, removeUnfinished } = await import("../store/backup.js");
   let own: string | undefined;
@@ -79,7 +79,7 @@ async function backup(file: string, options: { readonly json?: boolean }): Promi
     });
   await cleaningUp(
     () => (own === undefined ? undefined : removeUnfinished(file, own)),
-    () => withProgress("Copying the database, and checking the copy…", copyDatabase),
+    () => withProgress("Copying the database and checking the copy…", copyDatabase),
   );
   const result = { database: textFromDatabaseLocation(database), file, bytes: statSync(file).size };
   writeResult(options, result, `${file} is a copy of ${result.database} (${result.bytes} bytes)`);
@@ -96,8 +96,8 @@ function addDbCopy(group: Command): void {
     usage: "copy",
     about: "Copy a store from SQLite into an empty PostgreSQL database.",
     examples: ["RELAY_DATABASE=postgres://… relay db copy --from sqlite:data/relay.db"],
-    more: `Stop the relay first: what it writes during the copy is lost. Sealed values are copied as they are,
-so keep using the same key file. An interrupted copy leaves nothing; run it again.`,
+    more: `Stop the relay first: anything it writes during the copy is lost. Sealed values are copied unchanged,
+so keep using the same key file. An interrupted copy leaves nothing behind; run it again.`,
   })
     .requiredOption("--from <database>", "sqlite:PATH")
     .option(
@@ -127,7 +127,7 @@ async function copyBetween(from: SqliteLocation, to: PostgresLocation, config: C
     const waiting = countLeftAnswers(spoolPlaceOf({ ...config, database: from }, storeIdOf(source)));
     if (waiting > 0)
       throw failure(
-        `Answers of token endpoints wait in the spool: ${waiting}. Start the relay once more, which stores them.`,
+        `Answers from token endpoints are waiting in the spool: ${waiting}. Start the relay once more to store them.`,
       );
     const limits = { maxConnections: 1, timeoutMs: config.databaseTimeoutMs };
     const target = await openPostgresStore(to, limits);
@@ -143,7 +143,7 @@ async function copyBetween(from: SqliteLocation, to: PostgresLocation, config: C
   }
 }
 
-/** Opening would make a database where there is none. */
+/** Checks that the database exists, because opening would create it. */
 function sourceFrom(text: string): SqliteLocation {
   const location = parseDatabaseLocation(text);
   if (location?.kind !== "sqlite") throw usageError("--from: expected sqlite:PATH");
@@ -167,10 +167,10 @@ function addDbDrill(group: Command): void {
   addCommand(group, {
     usage: "drill [backup]",
     about:
-      "Exercise a recovery: back the SQLite database up, restore the copy elsewhere, and open every sealed value in it with the key file. Changes nothing, and can run beside the service.",
+      "Rehearse a recovery: back up the SQLite database, restore the copy elsewhere, and open every sealed value in it with the key file. Changes nothing and can run alongside the service.",
     examples: ["relay db drill --key-file /mnt/safe/relay.key", "relay db drill /var/backups/relay-monday.db"],
-    more: `What is restored is removed at the end. With a backup, that file is restored instead of a new copy. Of PostgreSQL, restore a dump
-into another database and name that one in RELAY_DATABASE: its values are opened where they are. Exit code 1 if a value does not open.`,
+    more: `The restored copy is removed at the end. With a backup, that file is restored instead of a new copy. For PostgreSQL, restore a
+dump into another database and set RELAY_DATABASE to it; its values are opened in place. Exit code 1 if any value cannot be opened.`,
   })
     .option("--key-file <file>", "the copy of the key file that you would restore; RELAY_KEY_FILE by default")
     .option("--folder <path>", "where to restore, with room for the database; the system's temporary folder by default")
@@ -197,12 +197,12 @@ async function drill(backup: string | undefined, options: DrillOptions): Promise
   }
   if (unopened > 0) {
     throw failure(
-      `${unopened} values do not open: this backup with this key file would lose them. Keep older backups and keys.`,
+      `${unopened} values cannot be opened: this backup with this key file would lose them. Keep older backups and keys.`,
     );
   }
 }
 
-/** Restores a database into a folder of its own, which is removed however `use` ends, by a signal too. */
+/** Restores a database into a temporary folder, which is removed however `use` ends, even by a signal. */
 async function withRestored<Result>(
   file: string,
   { folder = tmpdir() }: DrillOptions,
@@ -219,7 +219,7 @@ async function withRestored<Result>(
   }).finally(remove);
 }
 
-/** As a restored service would begin, and then every value. */
+/** Opens the store as a restored service would, then every sealed value. */
 async function openValues(
   config: Config,
   { keyFile = config.keyFile }: DrillOptions,
@@ -230,12 +230,12 @@ async function openValues(
     import("../store/verify-keys.js"),
   ]);
   const sealer = await loadSealer(keyFile, true);
-  // A copy in a file may be brought up to date; a database that somebody else restored is only looked at.
+  // A copy in a file may be migrated; a database that the operator restored is only read.
   if (config.database.kind === "postgres" && (await inspectStore(config, undefined)).state !== "current")
     throw nothingRestored();
   const store = await openStore(config);
   try {
-    // Every store has one from its first start on.
+    // Every store has a key check from its first start on.
     if ((await store.keyChecks.list()).length === 0) throw nothingRestored();
     await judgeKeys(store, sealer);
     return await openAll(store, sealer, (values) => show(`Opening sealed values: ${values}`));
@@ -245,5 +245,5 @@ async function openValues(
 }
 
 function nothingRestored(): Error {
-  return failure("There is no store of this version in what was restored: the backup is empty, or of something else.");
+  return failure("The restored database has no store of this version: the backup is empty or not from a relay.");
 }

@@ -20,30 +20,30 @@ import { administrationOf, loadCatalog, withStoreOf } from "./open-store.js";
 export interface DemoRelay {
   readonly relayUrl: string;
   readonly adminUrl: string;
-  /** Of an operator; opens nothing but this demo. */
+  /** An operator's token, valid only for this demo. */
   readonly adminToken: string;
   readonly sandboxOrigin: string;
   readonly publicKey: string;
   readonly userId: string;
   readonly providerName: string;
-  /** Lets calls finish for at most `graceMs` milliseconds, then removes everything. */
+  /** Waits at most `graceMs` milliseconds for calls to finish, then removes everything. */
   close(graceMs: number): Promise<void>;
 }
 
 const PROVIDER_NAME = "sandbox";
 const USER_ID = "ada";
-/** The same each time, so that command lines can be kept; it opens nothing but the sandbox of a running demo. */
+/** The same each time, so that command lines can be reused. It gives access only to the sandbox of a running demo. */
 const PUBLIC_KEY = "demo-public-key-for-the-sandbox-only";
 const ADMIN_PORT = 8081;
 const SANDBOX_PORT = 8090;
-/** Whoever leaves the demo running overnight still has a token. */
+/** Long enough that a demo left running overnight still has a valid token. */
 const TOKEN_LIFETIME_SECONDS = 7 * 24 * 60 * 60;
 
-/** Starts the sandbox provider and a relay on loopback. Rejects, with nothing left behind, when the port is taken. */
+/** Starts the sandbox provider and a relay on loopback. When the port is taken, it cleans up and rejects. */
 export async function startDemo(port: number): Promise<DemoRelay> {
   const folder = await mkdtemp(join(tmpdir(), "relay-demo-"));
   const removeFolder = () => rmSync(folder, { recursive: true, force: true });
-  // Also when a second signal ends the process in the middle of something.
+  // Also covers a second signal that ends the process at any point.
   process.once("exit", removeFolder);
   const sandbox = await startSandboxNear(port);
   let service: Service | undefined;
@@ -67,7 +67,7 @@ export async function startDemo(port: number): Promise<DemoRelay> {
   }
 }
 
-/** On its usual port when the relay has one; on a free one otherwise, or when that is taken. */
+/** Uses the usual port, or a free one if that is taken or if the relay's port is 0. */
 async function startSandboxNear(port: number): Promise<Sandbox> {
   if (port === 0) return startSandbox();
   try {
@@ -78,7 +78,7 @@ async function startSandboxNear(port: number): Promise<Sandbox> {
   }
 }
 
-/** With its administration port on a free one when the usual one is taken. */
+/** Starts the service; its administration port moves to a free port when the usual one is taken. */
 async function startServiceNear(config: Config): Promise<Service> {
   const options = createLog(config.logLevel);
   try {
@@ -90,7 +90,7 @@ async function startServiceNear(config: Config): Promise<Service> {
   }
 }
 
-/** Only the log level comes from the environment: the demo is the same on every machine. */
+/** Takes only the log level from the environment, so that the demo is the same on every machine. */
 async function prepareConfig(folder: string, port: number, sandbox: Sandbox): Promise<Config> {
   const definition = join(folder, "sandbox.json");
   await writeFile(definition, JSON.stringify(sandbox.providerDefinition(PROVIDER_NAME)));
@@ -108,12 +108,12 @@ async function prepareConfig(folder: string, port: number, sandbox: Sandbox): Pr
   return parsed.config;
 }
 
-/** The one that the service made at its start. */
+/** The admin token that the service created at start. */
 async function readAdminToken({ adminTokenFile }: Config): Promise<string> {
   return /^operator operator (\S+)$/m.exec(await readFile(adminTokenFile, "utf8"))?.[1] ?? "";
 }
 
-/** What an operator does with `relay app create` and `relay connection put`, by the same code. */
+/** Does the same as `relay app create` and `relay connection put`, with the same code. */
 async function connectUser(config: Config, sandbox: Sandbox): Promise<string> {
   const provider = (await loadCatalog(config)).find(PROVIDER_NAME);
   if (provider === undefined) throw new Error("the sandbox is not in the catalogue");
@@ -146,7 +146,7 @@ export function demoLines(relay: DemoRelay): string {
 
 Watch the calls in the console, in a browser:
   ${adminUrl}/
-It asks for an admin token. That of this demo is
+It asks for an admin token. This demo's token is
   ${adminToken}
 
 Paste the rest into another terminal, in this folder.
@@ -157,17 +157,17 @@ JSON route:
 The relay's own client:
   npx relay call ${providerName} --app ${publicKey} --user ${userId} --relay ${relayUrl} ${url}
 
-Typed, with the schema of this folder:
+Typed, with the schema in this folder:
   npx buf curl --schema proto --protocol grpc --http2-prior-knowledge ${message}
   npx buf curl --schema proto --protocol grpcweb ${message}
   npx buf curl --schema proto --protocol connect ${message}
 
-Typed, by server reflection:
+Typed, with server reflection:
   npx buf curl --protocol grpc --http2-prior-knowledge ${message}
   npx buf curl --protocol grpcweb --http2-prior-knowledge ${message}
   npx buf curl --protocol connect --http2-prior-knowledge ${message}
 
-Connect an account of another user, in a browser:
+Connect an account for another user, in a browser:
   ${relayUrl}/oauth/connect?public_key=${publicKey}&user_id=grace
 
 Administer, with the same token:
@@ -176,20 +176,20 @@ Administer, with the same token:
 `;
 }
 
-/** For a POSIX shell. */
+/** Quotes an argument for a POSIX shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 interface DemoCall {
   readonly protocol: string;
-  /** Where it goes, and the JSON that is sent or that stands for the message. */
+  /** The address, and the JSON that is sent or that represents the message. */
   readonly where: string;
   readonly sent: string;
   readonly perform: () => Promise<CallRow>;
 }
 
-/** Makes one call over each protocol and prints what was sent and what came back. Resolves to how many failed. */
+/** Makes one call over each protocol and prints request and answer. Resolves to the number of failed calls. */
 export async function makeDemoCalls(relay: DemoRelay, { json }: { readonly json: boolean }): Promise<number> {
   if (!json) writeLine(introduction(relay));
   let failed = 0;

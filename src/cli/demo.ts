@@ -10,7 +10,7 @@ interface DemoOptions {
 }
 
 const DEFAULT_PORT = 8080;
-/** A call of somebody who tries the demo may take this long to finish, in milliseconds. */
+/** Time that calls in flight have to finish when the demo stops. */
 const GRACE_MS = 2000;
 
 /** `relay demo`: the whole product on this machine, in a temporary folder. */
@@ -46,7 +46,9 @@ async function demo(options: DemoOptions): Promise<void> {
   }
 }
 
-/** The usual port may be taken, by a relay for example; one that was asked for must be free. */
+/**
+ * Falls back to a free port when the usual one is taken, for example by a relay. A port given by option must be free.
+ */
 async function startOnPort(start: (port: number) => Promise<DemoRelay>, options: DemoOptions): Promise<DemoRelay> {
   const port = options.port ?? (options.once ? 0 : DEFAULT_PORT);
   try {

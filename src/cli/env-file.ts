@@ -6,10 +6,10 @@ import { TABLE } from "../config/setting-list.js";
 import { usageError, writeNote } from "./command.js";
 
 /**
- * Takes settings from a file of lines `NAME=VALUE`, as systemd and container engines read it. A variable that the
- * environment has itself counts before the file.
+ * Loads settings from a file of `NAME=VALUE` lines, in the format of systemd and container engines. Variables that are
+ * already set in the environment take precedence.
  *
- * @param named the file of `--env-file`; without it `relay.env` in the folder of the database, where there is one.
+ * @param named the file of `--env-file`; without it, `relay.env` in the folder of the database, if it exists.
  */
 export function loadEnvFile(named: string | undefined): void {
   const file = named ?? envFileBeside(process.env["RELAY_DATABASE"]);
@@ -21,13 +21,13 @@ export function loadEnvFile(named: string | undefined): void {
   for (const [name, value] of Object.entries(parseEnv(text))) {
     if (/^NODE_(?!ENV$)/.test(name))
       writeNote(
-        `warning: ${file}: ${name} has no effect here, since Node.js has read it before; set it in the terminal`,
+        `warning: ${file}: ${name} has no effect in this file, because Node.js reads it before; set it in the environment`,
       );
     if (!process.env[name]) process.env[name] = value;
   }
 }
 
-/** Where settings are looked for that nobody names. @param database value of RELAY_DATABASE. */
+/** The default settings file. @param database value of RELAY_DATABASE. */
 export function envFileBeside(database: string | undefined): string {
   const location = parseDatabaseLocation(database || TABLE.database.fallback);
   return join(location?.kind === "sqlite" ? dirname(location.path) : "data", "relay.env");

@@ -16,16 +16,16 @@ export function addKey(program: Command): void {
 function addKeyCreate(group: Command): void {
   addCommand(group, {
     usage: "create <file>",
-    about: "Make a key file with one new key, for connections that come from another relay.",
+    about: "Create a key file with one new key, for connections from another relay.",
     examples: ["relay key create transfer.key"],
-    more: `Only you can read the file (mode 0600). Bring it to the other relay, export there with --sealed, import here with
---key, and delete it at both places: with it and the exported lines anybody has the tokens.`,
+    more: `Only you can read the file (mode 0600). Copy it to the other relay, export there with --sealed, import here with
+--key, and delete it in both places: anyone with this file and the exported lines can read the tokens.`,
   }).action(create);
 }
 
 async function create(file: string, options: { readonly json?: boolean }): Promise<void> {
   const { existsSync } = await import("node:fs");
-  if (existsSync(file)) throw failure("There is a file of this name; it is left as it is.");
+  if (existsSync(file)) throw failure("The file already exists and was left unchanged.");
   const { currentKeyId: keyId } = await loadSealer(file, false);
   writeResult(options, { keyId }, textFields([["new key", keyId]]));
 }
@@ -35,11 +35,11 @@ function addKeyRotate(group: Command): void {
     usage: "rotate",
     about: "Add a new key to the key file and reseal everything with it. A running relay keeps working.",
     examples: ["relay key rotate", "relay key rotate --no-add"],
-    more: `The old keys stay in the file, below the new one, since backups of the database need them.
-After an interruption, run the command again. With --no-add the first key of the file is taken: where relays of
-several machines have the file, or where it is a secret that is mounted, and you put the new key in front.`,
+    more: `The old keys stay in the file, below the new one, because backups of the database need them.
+After an interruption, run the command again. With --no-add, everything is sealed with the first key in the file. Use
+this when several machines have the file or it is a mounted secret, and you added the new key at the top yourself.`,
   })
-    .option("--no-add", "add no key; seal everything with the first one of the file")
+    .option("--no-add", "add no key; seal everything with the first one in the file")
     .action(rotate);
 }
 
@@ -58,12 +58,13 @@ async function rotate(options: RotateOptions): Promise<void> {
   writeResult(options, { keyId, resealed, left }, text);
   if (waiting > 0)
     throw failure(
-      `Answers of token endpoints wait in the spool, under an older key: ${waiting}. Keep every key in the file, start the relay, which stores them, and run this again.`,
+      `Answers from token endpoints are waiting in the spool, sealed with an older key: ${waiting}. Keep all keys in the file, start the relay to store the answers, then run this again.`,
     );
-  if (left > 0) throw failure("Rows are left under an older key; keep every key in the file and run this again.");
+  if (left > 0)
+    throw failure("Some rows are still sealed with an older key; keep all keys in the file and run this again.");
 }
 
-/** The old key has been seen to open the store before a new one is made. */
+/** Adds a key if `isAdded`, then seals everything again. The old key has already been checked against the store. */
 async function rotateKey(open: OpenStore, isAdded: boolean) {
   const { config, store } = open;
   const { addKey } = await import("../sealing/keyring.js");
@@ -75,7 +76,7 @@ async function rotateKey(open: OpenStore, isAdded: boolean) {
   await store.audit.add({ ...entry, outcome: "DONE" });
   const sealer = await loadSealer(config.keyFile, true);
   const report = await withProgress("Sealing everything again…", (show) =>
-    resealAll(store, sealer, (rows) => show(`Sealing everything again: ${rows} rows looked at`)),
+    resealAll(store, sealer, (rows) => show(`Sealing everything again: ${rows} rows checked`)),
   );
   return { waiting: countLeftAnswers(spoolPlaceOf(config, store.id)), keyId, ...report };
 }

@@ -9,20 +9,19 @@ import type { Sealer } from "../sealing/seal.js";
 import type { Store } from "../store/store.js";
 import { failure, usageError, writeNote } from "./command.js";
 
-/** What commands work on: the same files as a running relay, safe beside it. */
+/** The store that commands use: the same files as a running relay, safe to use at the same time. */
 export interface OpenStore {
   readonly config: Config;
   readonly store: Store;
   readonly sealer: Sealer;
 }
 
-/** What a command may do beside its own work. */
 interface OpenOptions {
-  /** Make key file and database when there is neither, as the first command of a new relay does; not in production. */
+  /** Create key file and database when neither exists, as the first command of a new relay does; not in production. */
   readonly mayCreate?: boolean;
 }
 
-/** Opens the key file and the database of the environment, hands them to `use`, and closes them. */
+/** Opens the key file and the database of the environment for the duration of `use`. */
 export async function withStore<Result>(
   use: (open: OpenStore) => Promise<Result>,
   options?: OpenOptions,
@@ -31,8 +30,8 @@ export async function withStore<Result>(
 }
 
 /**
- * The same for a given configuration. A database that is missing is taken for a wrong path. Rejects with KeyFileError,
- * StoreOpenError or KeyMismatchError, or a usage error, having changed nothing.
+ * The same for a given configuration. A missing database is treated as a wrong path. Rejects with KeyFileError,
+ * StoreOpenError, KeyMismatchError or a usage error, without having changed anything.
  */
 export async function withStoreOf<Result>(
   config: Config,
@@ -46,10 +45,11 @@ export async function withStoreOf<Result>(
   ]);
   const hasDatabase = await hasStore(config);
   if (!hasDatabase && (keyFileMustExist || !mayCreate)) throw noDatabase(database);
-  // Beside an existing database a new key would open nothing.
+  // With an existing database, a new key would open nothing.
   const sealer = await loadSealer(keyFile, keyFileMustExist || hasDatabase);
   const store = await openStore(config, {
-    onDamagedCalls: (file) => writeNote(`The records of calls were damaged. They are in ${file}, and begun anew.`),
+    onDamagedCalls: (file) =>
+      writeNote(`The call records were damaged. They were moved to ${file}, and new ones started.`),
   });
   try {
     await verifyKeys(store, sealer);
@@ -68,24 +68,24 @@ export async function loadSealer(keyFile: string, mustExist: boolean): Promise<S
   return createSealer(await loadKeyring(keyFile, { mustExist }));
 }
 
-/** What a command says that finds no database where one should be. */
+/** The error for a missing database. */
 export function noDatabase(database: DatabaseLocation): Error {
   const problem =
     database.kind === "sqlite"
       ? `${resolve(database.path)} does not exist`
-      : `${textFromDatabaseLocation(database)} holds no store`;
+      : `${textFromDatabaseLocation(database)} contains no store`;
   return usageError(
-    `RELAY_DATABASE: ${problem}. Commands read the settings of their own terminal: run this in the folder of the service, or name its settings with --env-file FILE. 'relay serve' makes a new store.`,
+    `RELAY_DATABASE: ${problem}. Commands read the settings of the terminal they run in: run this in the folder of the service, or give its settings with --env-file FILE. 'relay serve' creates a new store.`,
   );
 }
 
-/** What a command changes things with; the audit trail has the operating system's user. */
+/** The {@link Administration} of a command. The audit trail names the operating system's user. */
 export function administrationOf({ store, sealer }: Pick<OpenStore, "store" | "sealer">): Administration {
   const newAuditStamp = createAuditStamps(Date.now, () => randomBytes(8));
   return { actor: `cli:${userName()}`, store, sealer, now: Date.now, newAuditStamp };
 }
 
-/** In a container the user may be a number that has no name. */
+/** The user's name. In a container the user id may have none. */
 function userName(): string {
   try {
     return userInfo().username;
@@ -94,26 +94,29 @@ function userName(): string {
   }
 }
 
-/** The configuration of this process; a usage error with every problem when the environment is wrong. */
+/** The configuration of this process. Throws a usage error that lists every problem of the environment. */
 export function configFromEnvironment(): Config {
   const parsed = parseConfig(process.env, process.execArgv);
   if ("problems" in parsed) throw usageError(parsed.problems.join("\n"));
   return parsed.config;
 }
 
-/** The shipped and the operator's definitions. Rejects with ProviderDefinitionError. */
+/** Loads the shipped and the operator's definitions. Rejects with ProviderDefinitionError. */
 export async function loadCatalog({ providers, allowLoopback }: Config): Promise<ProviderCatalog> {
   const { loadProviders } = await import("../providers/catalog.js");
   return loadProviders({ paths: providers, allowLoopback }).catalog;
 }
 
-/** The provider of this name or alias. Throws when there is none where a command looks, which need not be where the service does. */
+/**
+ * The provider with this name or alias. Throws when there is none in RELAY_PROVIDERS of the command, which may differ
+ * from the service's.
+ */
 export function requireProvider(catalog: ProviderCatalog, name: string): Provider {
   const provider = catalog.find(name);
   if (provider !== undefined) return provider;
   const { RELAY_PROVIDERS: paths = "" } = process.env;
-  const read = paths === "" ? "is not set here" : `is ${paths} here`;
+  const value = paths === "" ? "is not set" : `is ${paths}`;
   throw failure(
-    `There is no provider of this name. Commands read RELAY_PROVIDERS of their own terminal, which ${read}; the service's may differ, and --env-file FILE names its settings. 'relay provider list' lists them.`,
+    `There is no provider with this name. Commands read RELAY_PROVIDERS of the terminal they run in, where it ${value}; the service's may differ, so give its settings with --env-file FILE. 'relay provider list' lists the providers.`,
   );
 }

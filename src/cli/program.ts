@@ -4,8 +4,9 @@ import { exitCodeFrom, writeOutput } from "./command.js";
 import { loadEnvFile } from "./env-file.js";
 
 /**
- * Runs one command line, without the program's name, and resolves to the exit code: 0 done, 1 the operation failed,
- * 2 the usage or the configuration is wrong. Errors are on standard error. A line without a command starts a relay.
+ * Runs one command line, given without the program's name, and resolves to the exit code: 0 for success, 1 when the
+ * operation failed, 2 for wrong usage or configuration. Errors go to standard error. Without a command it starts a
+ * relay.
  */
 export async function runCommand(argv: readonly string[]): Promise<number> {
   try {
@@ -15,7 +16,7 @@ export async function runCommand(argv: readonly string[]): Promise<number> {
     await program.parseAsync(isBare ? [...argv, "start"] : argv, { from: "user" });
     return 0;
   } catch (error) {
-    // Help is no failure; anything else that commander throws is wrong usage, and it has said so.
+    // Help is not a failure. Any other CommanderError is wrong usage, which commander has already reported.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     return exitCodeFrom(error);
   }
@@ -44,14 +45,14 @@ const COMMANDS = new Map<string, () => Promise<(program: Command) => void>>([
 ]);
 
 /**
- * The command that the line begins with, with its options and help; all of them where it begins with none, as a line
- * that asks for help does. A command line takes longer to load than to run, so nothing is loaded that it does not name.
+ * Loads the named command with its options and help, or all commands when there is none, as for `--help`. Loading a
+ * command takes longer than running it, so only what is named is loaded.
  */
 async function createProgram(name: string | undefined): Promise<Command> {
   const program = new Command("relay")
     .description("Performs API calls at OAuth providers with stored tokens that callers never see.")
     .version(packageVersion())
-    .option(`${ENV_FILE} <file>`, "settings, one NAME=VALUE a line; by default relay.env beside the database")
+    .option(`${ENV_FILE} <file>`, "settings file, one NAME=VALUE per line; by default relay.env next to the database")
     .hook("preAction", (command) => loadEnvFile(command.opts<{ envFile?: string }>().envFile))
     .exitOverride()
     .configureOutput({ writeOut: writeOutput })
@@ -65,7 +66,7 @@ async function createProgram(name: string | undefined): Promise<Command> {
 const HELP = `
 Exit codes: 0 done, 1 the operation failed, 2 the usage or the configuration is wrong.
 Settings come from RELAY_ variables, or from a file of them: 'relay serve --help' lists them.
-Without a command: 'relay start'.
+Without a command, 'relay' does the same as 'relay start'.
 
 Example:
   $ relay app create "My application"`;

@@ -34,7 +34,7 @@ import { configFromEnvironment, loadCatalog, requireProvider } from "./open-stor
 export function addProvider(program: Command): void {
   addGroup(program, {
     usage: "provider",
-    about: "Show provider definitions: those that ship with the relay, and those of RELAY_PROVIDERS.",
+    about: "Show provider definitions: those that ship with the relay, and those in RELAY_PROVIDERS.",
     examples: ["relay provider list --search google", "relay provider check my-provider.json"],
     commands: [addProviderList, addProviderShow, addProviderCheck],
   });
@@ -46,8 +46,11 @@ function addProviderList(group: Command): void {
     about: "List the providers that calls can use.",
     examples: ["relay provider list", "relay provider list --search zoho", "relay provider list --kind api_key"],
   })
-    .option("--search <text>", "only those with this text in a name, an alias or an API origin, in any case")
-    .addOption(new Option("--kind <kind>", "only those whose users connect so").choices(CONNECTION_KINDS))
+    .option(
+      "--search <text>",
+      "only providers with this text in a name, an alias or an API origin; case does not matter",
+    )
+    .addOption(new Option("--kind <kind>", "only providers of this kind").choices(CONNECTION_KINDS))
     .action(listProviders);
 }
 
@@ -74,7 +77,7 @@ async function listProviders(options: ListOptions): Promise<void> {
   writeResult(options, definitions, textTable(["NAME", "DISPLAY NAME", "KIND", "ALIASES", "API ORIGINS"], rows));
 }
 
-/** Origins that a line of the list has room for; `show` has them all. */
+/** Most origins in a line of the list; `show` prints all. */
 const LISTED_ORIGINS = 3;
 
 function textFromOrigins(origins: readonly string[]): string {
@@ -92,7 +95,7 @@ function isAbout(provider: Provider, wanted: string): boolean {
 function addProviderShow(group: Command): void {
   addCommand(group, {
     usage: "show <name>",
-    about: "Show one provider, by name or alias. With --json it is a definition to start your own from.",
+    about: "Show one provider, by name or alias. With --json, prints a definition from which to start your own.",
     examples: ["relay provider show github", "relay provider show github --json > providers/github.json"],
   }).action(showProvider);
 }
@@ -102,7 +105,7 @@ async function showProvider(name: string, options: { readonly json?: boolean }):
   writeResult(options, definitionFromProvider(provider), textFromProvider(provider));
 }
 
-/** A hundred times the largest shipped definition. */
+/** Largest definition: a hundred times the largest shipped one. */
 const MAX_DEFINITION_BYTES = 256 * 1024;
 
 interface CheckedProvider {
@@ -111,7 +114,7 @@ interface CheckedProvider {
   readonly provider: string;
   /** What the definition lacks for each capability. */
   readonly lacks: Lacks;
-  /** What the operator has to give with an OAuth client: `name=VALUE` of `relay client put --param`. */
+  /** What the operator must give with an OAuth client: `name=VALUE` of `relay client put --param`. */
   readonly clientNeeds: readonly string[];
 }
 
@@ -126,7 +129,7 @@ function addProviderCheck(group: Command): void {
       "relay provider check providers/*.json --json",
       "relay provider check github",
     ],
-    more: "A definition without problems may still lack what users need to connect, or the relay to refresh or revoke. Definitions with http or loopback origins pass only with RELAY_ALLOW_LOOPBACK=true.",
+    more: "A definition without problems may still lack what users need to connect or the relay needs to refresh or revoke. Definitions with http or loopback origins pass only with RELAY_ALLOW_LOOPBACK=true.",
   }).action(checkDefinitions);
 }
 
@@ -170,7 +173,7 @@ async function checkFile(file: string, allowLoopback: boolean): Promise<Checked>
   return "problems" in parsed ? parsed : checkedFrom(file, parsed.provider);
 }
 
-/** What is wrong only together with the other definitions: an alias that is taken. */
+/** Problems that arise only together with other definitions, such as an alias that is taken. */
 async function clashes(paths: readonly string[], allowLoopback: boolean): Promise<readonly ProviderProblem[]> {
   const { loadProviders } = await import("../providers/catalog.js");
   const { ProviderDefinitionError } = await import("../providers/provider.js");
@@ -185,7 +188,7 @@ async function clashes(paths: readonly string[], allowLoopback: boolean): Promis
 
 type Fields = ReadonlyArray<readonly [name: string, value: string | undefined]>;
 
-/** A provider for a person; what is empty, and what is as the RFCs have it, is left out. */
+/** A provider as text. Leaves out what is empty or as the RFCs specify. */
 export function textFromProvider(provider: Provider): string {
   const fields: Fields = [
     ["name", provider.name],
@@ -199,7 +202,7 @@ export function textFromProvider(provider: Provider): string {
     ["token placed in", placesOf(provider).map(textFromCredential).join(", ")],
     ["default headers", provider.defaultHeaders.map(([field, value]) => `${field}: ${value}`).join(", ")],
     ["url placeholders", [...provider.urlPlaceholders].join(", ")],
-    ["ended token", provider.expirySignals.map(textFromSignal).join("; ")],
+    ["signs of expiry", provider.expirySignals.map(textFromSignal).join("; ")],
     ...(provider.oauth2 === undefined ? [] : fieldsFromOAuth2(provider.oauth2)),
     ...(provider.oauth1 === undefined ? [] : fieldsFromOAuth1(provider.oauth1)),
     ["private network", provider.allowPrivateNetwork ? "allowed" : ""],
@@ -218,7 +221,7 @@ function fieldsFromOAuth2(oauth2: OAuth2): Fields {
     ],
     ["PKCE", oauth2.pkce ? "yes" : ""],
     ["default scopes", oauth2.defaultScopes.join(", ")],
-    ["scopes in words", Object.keys(oauth2.scopeDescriptions).join(", ")],
+    ["described scopes", Object.keys(oauth2.scopeDescriptions).join(", ")],
     ["scope separator", oauth2.scopeSeparator === " " ? "" : oauth2.scopeSeparator],
     ["authorization parameters", textFromParameters(oauth2.authorizationParameters)],
     ["token endpoint", oauth2.tokenEndpoint],
@@ -232,9 +235,9 @@ function fieldsFromOAuth2(oauth2: OAuth2): Fields {
     ["refresh parameters", textFromParameters(oauth2.refreshParameters)],
     ["token response in", oauth2.tokenResponseMember],
     ["token error in", oauth2.tokenErrorMember],
-    ["token's end in", oauth2.expiresAtMember],
+    ["expiry time in", oauth2.expiresAtMember],
     ["applications may set", oauth2.connectParameters.join(", ")],
-    ["refresh tokens end with", [...oauth2.refreshEndedErrors].join(", ")],
+    ["refresh ended by", [...oauth2.refreshEndedErrors].join(", ")],
     ["assertion", oauth2.assertion && textFromAssertion(oauth2.assertion)],
     ["access tokens last", lifetimeFrom(oauth2)],
     ["refresh tokens", oauth2.refreshTokenRotation ? "rotate" : ""],

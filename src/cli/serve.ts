@@ -16,7 +16,7 @@ export function addServe(program: Command): void {
 async function serve(): Promise<void> {
   const { runService } = await import("../main.js");
   const exitCode = await runService(process.env, process.execArgv);
-  // It has said why.
+  // The reason was already printed.
   if (exitCode !== 0) throw new ExitError(exitCode === 2 ? 2 : 1, "");
 }
 

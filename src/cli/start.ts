@@ -5,41 +5,44 @@ import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { type Config, listenUrlFrom } from "../config/config.js";
 import { defaultSpool } from "../config/database-location.js";
+import { operatorExitCode } from "../lib/process.js";
 import { createSecretFile } from "../lib/secret-file.js";
 import type { ServiceUrls } from "../workers/worker.js";
 import { addCommand, ExitError, failure, usageError, writeNote, writeResult } from "./command.js";
 import { envFileBeside, loadEnvFile } from "./env-file.js";
 import { configFromEnvironment } from "./open-store.js";
 
-/** `relay start`, and `relay` without a command: from nothing to a console that is open. */
+/**
+ * `relay start`, and `relay` without a command: creates what is missing, starts the service and prints a console link.
+ */
 export function addStart(program: Command): void {
   addCommand(program, {
     usage: "start",
     about:
-      "Start the relay of this folder, or make one first, and print at a terminal a link that signs you in to its console. This is what 'relay' does without a command.",
+      "Start the relay in this folder, creating it if needed, and print a sign-in link for its console (only on a terminal). This is what 'relay' does without a command.",
     examples: ["relay start"],
-    more: `A new relay is the folder data: settings (relay.env), database, keys and admin tokens. Commands that are run in this
-folder use them; elsewhere name the settings with --env-file. Standard output is that of 'relay serve'.`,
+    more: `A new relay lives in the folder data: settings (relay.env), database, keys and admin tokens. Commands that you run in
+this folder use them; elsewhere give the settings with --env-file. Standard output is the same as for 'relay serve'.`,
   }).action(start);
 }
 
 async function start(): Promise<void> {
-  // Its workers begin with the same command line.
+  // Workers run the same command line.
   if (cluster.isPrimary) await makeSettings();
   const { runService } = await import("../main.js");
   const exitCode = await runService(process.env, process.execArgv, (urls, config) => void tellStarted(urls, config));
-  // It has said why.
+  // The reason was already printed.
   if (exitCode !== 0) throw new ExitError(exitCode === 2 ? 2 : 1, "");
 }
 
-/** Writes settings where there are none, and no database either; they are in force then. */
+/** Writes and loads a settings file when there is neither one nor a database. */
 async function makeSettings(): Promise<void> {
   const file = envFileBeside(undefined);
   const folder = dirname(resolve(file));
   if (process.env["RELAY_DATABASE"] || existsSync(file) || existsSync(join(folder, "relay.db"))) return;
   const port = await freePort(8080);
   const lines = [
-    "# Settings of the relay; 'relay serve --help' lists them all. A variable of the terminal counts before a line here.",
+    "# Settings of the relay; 'relay serve --help' lists them all. Environment variables override this file.",
     `RELAY_LISTEN=127.0.0.1:${port}`,
     `RELAY_ADMIN_LISTEN=127.0.0.1:${await freePort(port + 1)}`,
     `RELAY_DATABASE=${quoted(`sqlite:${join(folder, "relay.db")}`)}`,
@@ -48,22 +51,21 @@ async function makeSettings(): Promise<void> {
   ];
   await createSecretFile(file, `${lines.join("\n")}\n`);
   loadEnvFile(file);
-  writeNote(`Made ${folder} for settings, database and keys.`);
+  writeNote(`Created ${folder} for settings, database and keys.`);
 }
 
-/** As `relay.env` is read: a path may hold a space, or a mark that begins a comment. */
+/** Quotes a value for `relay.env`: a path may contain a space or a character that starts a comment. */
 function quoted(text: string): string {
   if (/^[\w./:-]+$/.test(text)) return text;
   const quote = ['"', "'", "`"].find((each) => !text.includes(each));
-  if (quote === undefined || /[\r\n]/.test(text))
-    throw usageError(`${text} cannot be written into a file of settings.`);
+  if (quote === undefined || /[\r\n]/.test(text)) throw usageError(`${text} cannot be written to a settings file.`);
   return quote + text + quote;
 }
 
-/** The first port from this one on that nobody listens at. */
+/** The first free port from this one on. */
 async function freePort(from: number): Promise<number> {
   for (let port = from; port < from + 1000; port += 1) if (await isFree(port)) return port;
-  throw failure(`Every port from ${from} on is taken. Set RELAY_LISTEN and RELAY_ADMIN_LISTEN.`);
+  throw failure(`All ports from ${from} to ${from + 999} are taken. Set RELAY_LISTEN and RELAY_ADMIN_LISTEN.`);
 }
 
 function isFree(port: number): Promise<boolean> {
@@ -77,20 +79,29 @@ function isFree(port: number): Promise<boolean> {
 async function tellStarted({ url, adminUrl }: ServiceUrls, config: Config): Promise<void> {
   writeNote(`
 The relay runs at ${url}. Ctrl-C stops it.
-${adminUrl === undefined ? "It has no console, since RELAY_ADMIN_LISTEN is off." : await consoleText(adminUrl, config)}
-Next: create an application there, or with '${COMMAND} app create'.
+${adminUrl === undefined ? "It has no console, because RELAY_ADMIN_LISTEN is off." : await consoleText(adminUrl, config)}
+Next: create an application ${adminUrl === undefined ? "" : "there, or "}with '${COMMAND} app create'.
 `);
 }
 
-/** How this command was called, and others of it are. */
+/** How to call this program, in the way it was called. */
 const COMMAND = process.env["npm_command"] === "exec" ? "npx provider-call-relay" : "relay";
 
-/** A link is for a person at a terminal; a pipe may lead into a log, where no secret belongs. */
+/** Prints a sign-in link only to a terminal: a pipe may lead into a log, where no secret belongs. */
 async function consoleText(adminUrl: string, config: Config): Promise<string> {
   const address = `Its console is at ${adminUrl}/console/.`;
   if (process.stderr.isTTY !== true) return `${address} '${COMMAND} console' prints a link that signs you in.`;
-  const link = await createLink(adminUrl, config).catch(({ message }: Error) => message);
-  return `${address} This link signs you in, once and within 15 minutes:\n\n  ${link}\n\n'${COMMAND} console' makes another one.`;
+  try {
+    const link = await createLink(adminUrl, config);
+    return `${address} This link signs you in, once and within 15 minutes:\n\n  ${link}\n\n'${COMMAND} console' creates another one.`;
+  } catch (error) {
+    if (!isForOperator(error)) throw error;
+    return `${address} No sign-in link could be created:\n\n  ${error.message}\n\nFix this, then run '${COMMAND} console' to get a link.`;
+  }
+}
+
+function isForOperator(error: unknown): error is Error {
+  return error instanceof ExitError || operatorExitCode(error) !== undefined;
 }
 
 /** `relay console` */
@@ -99,28 +110,34 @@ export function addConsole(program: Command): void {
     usage: "console",
     about: "Print a link that signs one browser in to the console of the running relay, once, within 15 minutes.",
     examples: ["relay console"],
-    more: `The link has the rights of the first operator in RELAY_ADMIN_TOKEN_FILE, for 12 hours. Run this on the machine of the
-relay, as a user who may read that file and write in the relay's spool. Give the link to nobody.`,
+    more: `The link has the rights of the first operator in RELAY_ADMIN_TOKEN_FILE, for 12 hours. Run this on the relay's
+machine, as a user who may read that file and write in the relay's spool. Do not share the link.`,
   }).action(async (options: { readonly json?: boolean }) => {
     const link = await linkTo(configFromEnvironment());
     writeResult(options, { link }, link);
   });
 }
 
+const START_FIRST = "Start the relay first, and run this with its settings (--env-file FILE).";
+
 async function linkTo(config: Config): Promise<string> {
   const { adminListen, adminTokenFile } = config;
   if (adminListen === "off") throw usageError("RELAY_ADMIN_LISTEN is off, so there is no console.");
   if (!existsSync(adminTokenFile)) {
-    throw usageError(
-      `RELAY_ADMIN_TOKEN_FILE: ${resolve(adminTokenFile)} does not exist. Start the relay first, and run this with its settings (--env-file FILE).`,
-    );
+    throw usageError(`RELAY_ADMIN_TOKEN_FILE: ${resolve(adminTokenFile)} does not exist. ${START_FIRST}`);
   }
-  // What listens at all addresses is reached at that of the machine itself.
+  // A port that listens on all addresses is reached at the loopback address.
   const host = { "0.0.0.0": "127.0.0.1", "::": "::1" }[adminListen.host] ?? adminListen.host;
-  return createLink(listenUrlFrom(config, { ...adminListen, host }), config);
+  return createLink(listenUrlFrom(config, { ...adminListen, host }), config, ` ${START_FIRST}`);
 }
 
-async function createLink(adminUrl: string, { adminTokenFile, spool, database }: Config): Promise<string> {
+/**
+ * Creates a sign-in link. Rejects with AdminTokenFileError, or with a failure when no token is an operator's or the
+ * spool cannot be written.
+ *
+ * @param advice follows what is wrong with the spool.
+ */
+async function createLink(adminUrl: string, { adminTokenFile, spool, database }: Config, advice = ""): Promise<string> {
   const [{ createSignInLink }, { loadAdminTokens }] = await Promise.all([
     import("../admin/sign-in.js"),
     import("../admin/admit.js"),
@@ -130,10 +147,7 @@ async function createLink(adminUrl: string, { adminTokenFile, spool, database }:
   const link = await createSignInLink(adminUrl, { folder, tokens }, Date.now()).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code === undefined) throw error;
-      throw failure(
-        `RELAY_SPOOL: no link can be kept in ${resolve(folder)} (${error.code}). Start the relay first, and run this with its settings (--env-file FILE).`,
-        error,
-      );
+      throw failure(`RELAY_SPOOL: the link cannot be stored in ${resolve(folder)} (${error.code}).${advice}`, error);
     },
   );
   if (link === undefined) throw failure(`RELAY_ADMIN_TOKEN_FILE: ${adminTokenFile} has no operator to sign in.`);

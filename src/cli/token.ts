@@ -6,11 +6,11 @@ import { activeApplicationOf, noApplication } from "./application.js";
 import { addCommand, addGroup, collect, usageError, writeNote, writeResult } from "./command.js";
 import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
 
-/** `relay token`: call tokens, which stand for one user's calls. */
+/** `relay token`: call tokens, each of which allows the calls of one user. */
 export function addToken(program: Command): void {
   addGroup(program, {
     usage: "token",
-    about: "Make call tokens: what stands for one user of an application, for a time, within rules.",
+    about: "Create call tokens: each allows one user's calls, for a limited time and within rules.",
     examples: ["relay token create --app PUBLIC_KEY --user ada --provider github --method GET"],
     commands: [addTokenCreate],
   });
@@ -30,26 +30,27 @@ interface CreateOptions {
 function addTokenCreate(group: Command): void {
   addCommand(group, {
     usage: "create",
-    about: "Make a call token and print it, this once. The audit trail says that it was made, and never holds it.",
+    about: "Create a call token and print it once. The audit trail records that it was created, never the token.",
     examples: [
       "relay token create --app PUBLIC_KEY --user ada --provider github --ttl 15m --method GET --path '/repos/acme/**'",
       'curl https://relay.example.com/oauth/method/github/call -H "authorization: Bearer $(relay token create --app PUBLIC_KEY --user ada)" …',
     ],
-    more: `A call must fit each of method, host and path that is given. In a path * is one segment, ** any number of them.
-Where an application asks for its public key alone, whoever reads the token can call without it: see docs/call-tokens.md.`,
+    more: `A call must match one of the given methods, one of the hosts and one of the paths. In a path, * matches one segment
+and ** any number of them. If an application requires only its public key, anyone who reads the token can call without it:
+see docs/call-tokens.md.`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .requiredOption("--user <id>", "the user's id in the application")
-    .option("--provider <name>", "provider that it is for; repeatable; all of them by default", collect)
+    .option("--provider <name>", "provider that may be called; repeatable; all by default", collect)
     .option(
       "--ttl <duration>",
       "how long it is valid, such as 90s, 15m or 8h",
       parseDuration,
       DEFAULT_CALL_TOKEN_SECONDS,
     )
-    .option("--method <method>", "HTTP method that it lets through; repeatable; any by default", collect)
-    .option("--host <host>", "host that it lets through; repeatable; any by default", collect)
-    .option("--path <path>", "path that it lets through; repeatable; any by default", collect)
+    .option("--method <method>", "HTTP method that is allowed; repeatable; any by default", collect)
+    .option("--host <host>", "host that is allowed; repeatable; any by default", collect)
+    .option("--path <path>", "path that is allowed; repeatable; any by default", collect)
     .action(create);
 }
 
@@ -58,7 +59,7 @@ async function create(options: CreateOptions): Promise<void> {
   requireCallerIds({ publicKey, userId });
   const rules = rulesFrom(options);
   const issue = async (open: OpenStore) => {
-    // It would be good from the moment that calls are accepted again.
+    // The token would become valid as soon as the application is enabled again.
     const { callerAuth } = await activeApplicationOf(open.store, publicKey);
     const catalog = options.provider && (await loadCatalog(open.config));
     const providers = catalog && options.provider?.map((name) => requireProvider(catalog, name).name);
@@ -77,9 +78,9 @@ async function create(options: CreateOptions): Promise<void> {
 const FIELDS = { lifetime_seconds: "--ttl in seconds", rules: "--method, --host and --path" } as const;
 
 const OPEN_DOOR =
-  "This application asks for its public key alone, so whoever reads the token can call without it, and without its rules. 'relay app update PUBLIC_KEY --caller-auth private-key' closes that.";
+  "This application requires only its public key, so anyone who reads the token can call without it and bypass its rules. 'relay app update PUBLIC_KEY --caller-auth private-key' prevents that.";
 
-/** One rule of all that is given; none where nothing is. */
+/** One rule from all given options; undefined if there are none. */
 function rulesFrom({ method, host, path }: CreateOptions) {
   if (method === undefined && host === undefined && path === undefined) return undefined;
   const rule: WrittenRule = {
@@ -98,7 +99,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
   ["h", 60 * 60],
 ]);
 
-/** Reads a duration such as `15m`. In seconds. */
+/** Parses a duration such as `15m` into seconds. */
 export function parseDuration(text: string): number {
   const [, count = "", unit = ""] = /^(\d{1,6})([smh])$/.exec(text) ?? [];
   const seconds = Number(count) * (UNITS.get(unit) ?? 0);

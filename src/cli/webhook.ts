@@ -15,7 +15,7 @@ import {
 } from "./command.js";
 import { administrationOf, configFromEnvironment, type OpenStore, withStore, withStoreOf } from "./open-store.js";
 
-/** `relay webhook`: where an application is told of its connections. */
+/** `relay webhook`: the address that receives events about an application's connections. */
 export function addWebhook(program: Command): void {
   addGroup(program, {
     usage: "webhook",
@@ -41,13 +41,13 @@ async function show(options: WebhookOptions): Promise<void> {
   const { uri, updatedAt, waiting, waitingSince } = webhook;
   const text = textFields([
     ["uri", uri],
-    ["set", updatedAt],
-    ["waiting", waitingSince === null ? "nothing" : `${waiting}, the oldest since ${waitingSince}`],
+    ["updated", updatedAt],
+    ["pending events", waitingSince === null ? "none" : `${waiting}, the oldest since ${waitingSince}`],
   ]);
   writeResult(options, webhook, text);
 }
 
-/** An allow-list of members, so that the secret is never among them. */
+/** The webhook as JSON. An allow-list of members, so that the secret can never be among them. */
 async function findWebhook(open: OpenStore, options: WebhookOptions) {
   const { webhooks } = open.store;
   const { id: applicationId } = await applicationOf(open.store, options.app);
@@ -68,7 +68,7 @@ function addWebhookPut(group: Command): void {
     about: "Create or replace an application's webhook. Prints the signing secret once.",
     examples: ["relay webhook put --app PUBLIC_KEY https://app.example.com/webhooks/relay"],
     more: `Events are sent to the address with POST, signed as the Standard Webhooks specification says.
-Those that wait already go to the new address, too, signed with the new secret.`,
+Pending events also go to the new address, signed with the new secret.`,
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .action(put);
@@ -95,7 +95,7 @@ function addWebhookTest(group: Command): void {
     usage: "test",
     about: "Send an event of the type webhook.test to an application's webhook.",
     examples: ["relay webhook test --app PUBLIC_KEY", "relay webhook deliveries --app PUBLIC_KEY"],
-    more: "The running service delivers it behind the events that wait; 'relay webhook deliveries' shows what became of it.",
+    more: "The running service delivers it after the pending events; 'relay webhook deliveries' shows the result.",
   })
     .requiredOption("--app <public-key>", "the application's public key")
     .action(test);
@@ -118,7 +118,7 @@ interface DeliveriesOptions extends WebhookOptions {
 function addWebhookDeliveries(group: Command): void {
   addCommand(group, {
     usage: "deliveries",
-    about: "List what became of an application's events, newest first. They are kept for a week.",
+    about: "List the deliveries of an application's events, newest first. They are kept for a week.",
     examples: ["relay webhook deliveries --app PUBLIC_KEY --user ada --json"],
   })
     .requiredOption("--app <public-key>", "the application's public key")
@@ -173,13 +173,13 @@ async function deleteNamed(options: WebhookOptions): Promise<void> {
   writeResult(options, { deleted: true }, "Deleted the webhook.");
 }
 
-/** Whose webhook a command is about. */
+/** Options that name a webhook. */
 interface WebhookOptions {
   readonly app: string;
   readonly json?: boolean;
 }
 
-/** What a command says when the application has none. */
+/** The error for an application without a webhook. */
 function noWebhook(): Error {
-  return failure("The application has no webhook. 'relay webhook put' sets one.");
+  return failure("The application has no webhook. 'relay webhook put' creates one.");
 }

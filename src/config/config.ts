@@ -5,22 +5,21 @@ import { didYouMean } from "../lib/similar.js";
 import { runtimeProblems } from "./runtime-problems.js";
 import { parsePublicUrl, SETTINGS, type Setting, type Settings, TABLE } from "./setting-list.js";
 
-/** Where a port listens. */
 type ListenAddress = Settings["listen"];
 
-/** Everything the service can be told; made from the environment once, at start. */
+/** The configuration of the service, built once from the environment, at start. */
 export interface Config extends Settings {
   /** In production a missing key file stops the start instead of being created. */
   readonly keyFileMustExist: boolean;
 }
 
-/** Read by `relay call`, which is a client; nothing the service needs to know. */
+/** Variables for `relay call`, which is a client. The service does not use them. */
 const CLIENT_VARIABLES = ["RELAY_PRIVATE_KEY"];
 
 /**
- * Reads the environment. Pure: returns the configuration, or every problem at once, each naming its variable.
+ * Parses the environment. Pure: returns the configuration, or every problem at once, each naming its variable.
  *
- * @param execArgv flags of the Node.js process, judged because some of them switch guards off.
+ * @param execArgv flags of the Node.js process, checked because some of them disable safeguards.
  */
 export function parseConfig(
   env: Readonly<Record<string, string | undefined>>,
@@ -31,8 +30,8 @@ export function parseConfig(
 }
 
 /**
- * The same for whoever looks further into a configuration that has problems: where a variable is wrong, its default
- * stands, and `wrong` names it.
+ * The same for callers that go on with a configuration that has problems: an invalid variable gets its default and is
+ * listed in `wrong`.
  */
 export function readConfig(
   env: Readonly<Record<string, string | undefined>>,
@@ -55,20 +54,22 @@ export function readConfig(
   return { config, problems, wrong: new Set(wrong.keys()) };
 }
 
-/** RELAY_ variables that this version does not know: worth a warning, since a typo would otherwise be silent. */
+/**
+ * RELAY_ variables that this version does not know. They deserve a warning, since a typo would otherwise go unnoticed.
+ */
 export function unknownSettings(env: Readonly<Record<string, string | undefined>>): string[] {
   const known = new Set([...SETTINGS.map(({ name }) => name), ...CLIENT_VARIABLES]);
   return Object.keys(env).filter((name) => name.startsWith("RELAY_") && !known.has(name));
 }
 
-/** Settings that are each fine but not together. */
+/** Settings that are valid alone but not in combination. */
 function combinationProblems(config: Config): string[] {
   const problems = [
     ...listenProblems(config, "RELAY_LISTEN", config.listen),
     ...(config.adminListen === "off" ? [] : listenProblems(config, "RELAY_ADMIN_LISTEN", config.adminListen)),
   ];
   if (config.adminListen !== "off" && isSamePort(config.listen, config.adminListen)) {
-    problems.push("RELAY_ADMIN_LISTEN: must be another port than that of RELAY_LISTEN");
+    problems.push("RELAY_ADMIN_LISTEN: must use a different port from RELAY_LISTEN");
   }
   if (config.allowLoopback && config.keyFileMustExist) {
     problems.push("RELAY_ALLOW_LOOPBACK: is for development and cannot be used with NODE_ENV=production");
@@ -85,7 +86,7 @@ function listenProblems({ allowLoopback }: Config, name: string, { host }: Liste
   return [`RELAY_ALLOW_LOOPBACK: is for development and cannot be used with a non-loopback ${name}`];
 }
 
-/** Two ports that the system chooses are never the same. */
+/** Whether two listeners share a port. Ports chosen by the system (0) never do. */
 function isSamePort(one: ListenAddress, other: ListenAddress): boolean {
   return one.port !== 0 && one.port === other.port && one.host === other.host;
 }
@@ -96,9 +97,9 @@ export function listenUrlFrom({ tlsCertFile }: Pick<Config, "tlsCertFile">, { ho
 }
 
 /**
- * The origin at which browsers reach a listener: what the operator says, else where it listens, if that is https or
- * this machine. Undefined when the operator has to say it: authorization codes do not travel in the clear, and nothing
- * is reached at the name of all addresses.
+ * The origin at which browsers reach a listener: RELAY_PUBLIC_URL, or else its own address if that is https or
+ * loopback. Undefined when the operator must set it: authorization codes must not travel in the clear, and the
+ * unspecified address cannot be reached.
  */
 export function publicUrlFrom(
   config: Pick<Config, "publicUrl" | "tlsCertFile">,
@@ -109,7 +110,7 @@ export function publicUrlFrom(
   return isUnspecified ? undefined : parsePublicUrl(new URL(listenUrlFrom(config, address)).origin);
 }
 
-/** Something about a setting that the operator should know, and why. */
+/** A warning about a setting. */
 interface SettingRemark {
   readonly setting: string;
   readonly text: string;
@@ -121,8 +122,8 @@ const CLEARTEXT =
   "can be reached without TLS: set RELAY_TLS_CERT and RELAY_TLS_KEY, or let only a proxy with TLS reach it";
 
 /**
- * What does not stop a start and is worth a warning: settings that this version does not know, proxies that are not used,
- * admin tokens that cross a network in cleartext, secrets that others can read.
+ * Warnings that do not prevent the start: unknown settings, proxies that are not used, admin tokens sent over a network
+ * in cleartext, secrets that other users can read.
  */
 export function configWarnings(
   config: Config,
@@ -136,7 +137,7 @@ export function configWarnings(
   }));
   const proxies = PROXIES.filter((name) => env[name]).map((setting) => ({
     setting,
-    text: "is ignored: the relay connects to providers itself, since it judges the address that it dials",
+    text: "is ignored: the relay connects to providers directly, because it must check the address it dials",
   }));
   const isCleartext = adminListen !== "off" && tlsCertFile === undefined && !isLoopbackHost(adminListen.host);
   return [
@@ -147,7 +148,7 @@ export function configWarnings(
   ];
 }
 
-/** Secrets that every user of the machine can read: in production they stop the start. */
+/** Secrets that every user of the machine can read. In production they prevent the start. */
 export function exposureProblems(config: Config): readonly string[] {
   if (!config.keyFileMustExist) return [];
   return exposedFiles(config).flatMap(({ setting, text, isToAll }) => (isToAll ? [`${setting}: ${text}`] : []));
@@ -164,7 +165,7 @@ function exposedFiles(config: Config): ReadonlyArray<SettingRemark & { readonly 
     const stats = file === undefined ? undefined : statSync(file, { throwIfNoEntry: false });
     if (stats === undefined) return [];
     const isToAll = (stats.mode & 0o004) !== 0;
-    // A process that is not the owner reads the file by its group: that is how a mounted secret is shared.
+    // A process that does not own the file may read it through its group: that is how mounted secrets are shared.
     const isToGroup = (stats.mode & 0o040) !== 0 && stats.uid === process.getuid?.();
     const others = isToAll ? "every user of this machine" : "its group";
     return isToAll || isToGroup ? [{ setting, text: `${file} can be read by ${others}; chmod 0600 it`, isToAll }] : [];

@@ -3,7 +3,7 @@ import { isLoopbackHost } from "../lib/address-list.js";
 import { decodePercent, parseUrl } from "../lib/parse-url.js";
 import { Secret } from "../sealing/seal.js";
 
-/** Where the store is kept. */
+/** The location of the store. */
 export type DatabaseLocation = SqliteLocation | PostgresLocation;
 
 /** One file on this machine. */
@@ -12,18 +12,18 @@ export interface SqliteLocation {
   readonly path: string;
 }
 
-/** One database of a PostgreSQL server, or of one that speaks like it. */
+/** A database on a PostgreSQL server, or on a compatible one. */
 export interface PostgresLocation {
   readonly kind: "postgres";
-  /** Name, address, or the folder of a Unix socket. */
+  /** Host name, address, or the folder of a Unix socket. */
   readonly host: string;
   readonly port: number;
   readonly user: string;
   readonly password: Secret | undefined;
   readonly database: string;
-  /** `verify-full` checks chain and host name, `verify-ca` the chain alone, `require` nothing. */
+  /** `verify-full` checks chain and host name, `verify-ca` only the chain, `require` nothing. */
   readonly sslMode: SslMode;
-  /** PEM files: of the certificate authority, and of the client. */
+  /** PEM files: the certificate authority's certificate; the client's certificate and key. */
   readonly sslRootCert: string | undefined;
   readonly sslCert: string | undefined;
   readonly sslKey: string | undefined;
@@ -31,24 +31,24 @@ export interface PostgresLocation {
   readonly options: string | undefined;
 }
 
-/** How TLS is used; what falls back to cleartext by itself (`prefer`, `allow`) is left out. */
+/** How TLS is used. Modes that silently fall back to cleartext (`prefer`, `allow`) are not supported. */
 type SslMode = "disable" | "require" | "verify-ca" | "verify-full";
 
 const SSL_MODES: readonly string[] = ["disable", "require", "verify-ca", "verify-full"] satisfies SslMode[];
 const PARAMETERS: ReadonlySet<string> = new Set(["host", "sslmode", "sslrootcert", "sslcert", "sslkey", "options"]);
 
-/** What is accepted, for whoever wrote something else. Never quotes what that was: it may hold a password. */
+/** The accepted format, for error messages. These never quote the given value, which may contain a password. */
 export const DATABASE_FORMAT =
   "sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE, with the parameters sslmode (disable, require, verify-ca or verify-full), sslrootcert, sslcert, sslkey, host and options";
 
-/** Reads `sqlite:PATH` or a `postgres://` URL. Undefined when it is neither. Pure. */
+/** Parses `sqlite:PATH` or a `postgres://` URL. Undefined when it is neither. Pure. */
 export function parseDatabaseLocation(text: string): DatabaseLocation | undefined {
   if (!text.startsWith("sqlite:")) return parsePostgresUrl(text);
   const path = text.slice("sqlite:".length);
   return path === "" ? undefined : { kind: "sqlite", path };
 }
 
-/** The location as it may be shown: without user, password and parameters. */
+/** The location for display: without user, password and parameters. */
 export function textFromDatabaseLocation(location: DatabaseLocation): string {
   if (location.kind === "sqlite") return `sqlite:${location.path}`;
   const { host, port, database } = location;
@@ -82,12 +82,12 @@ function parsePostgresUrl(text: string): PostgresLocation | undefined {
   };
 }
 
-/** What goes there never leaves the machine. */
+/** Whether connections to this host stay on the machine. */
 function isLocal(host: string): boolean {
   return host.startsWith("/") || isLoopbackHost(host);
 }
 
-/** The folder of the spool where RELAY_SPOOL names none: beside the SQLite file, or data/spool. */
+/** The spool folder when RELAY_SPOOL is not set: next to the SQLite file, or data/spool. */
 export function defaultSpool(database: DatabaseLocation): string {
   return join(database.kind === "sqlite" ? dirname(database.path) : "data", "spool");
 }

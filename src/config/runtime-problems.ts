@@ -1,4 +1,4 @@
-/** Switches of Node.js that take a guard of ours away (threats N16, L06). */
+/** Node.js flags and variables that disable one of the relay's safeguards (threats N16, L06). */
 export function runtimeProblems(
   env: Readonly<Record<string, string | undefined>>,
   execArgv: readonly string[],
@@ -13,20 +13,20 @@ export function runtimeProblems(
   if (has("--insecure-http-parser")) problems.push("--insecure-http-parser: accepts smuggled requests; remove it");
   if (has("--tls-keylog")) problems.push("--tls-keylog: writes the keys of provider connections to a file; remove it");
   if (/\*|\b(http|http2|undici|net|tls|stream|fetch)\b/i.test(env["NODE_DEBUG"] ?? "")) {
-    problems.push("NODE_DEBUG: prints request headers, and so tokens; unset it");
+    problems.push("NODE_DEBUG: prints request headers, and with them tokens; unset it");
   }
   if (env["NODE_ENV"] === "production" && has("--inspect", "--inspect-brk", "--inspect-wait")) {
-    problems.push("--inspect: lets whoever reaches the inspector read tokens; not with NODE_ENV=production");
+    problems.push("--inspect: lets anyone who reaches the inspector read tokens; not allowed with NODE_ENV=production");
   }
   return problems;
 }
 
 /**
- * What is wrong with the version of Node.js, undefined when nothing is. Some versions abort the process when SQLite is
- * opened (https://github.com/nodejs/node/issues/65446), which nothing later could tell.
+ * What is wrong with the version of Node.js; undefined when nothing is. Some versions abort the process when SQLite is
+ * opened (https://github.com/nodejs/node/issues/65446), after which nothing can be reported.
  *
  * @param version as `process.version`.
- * @param supported a range of npm: alternatives of `^x.y.z`, `>=x.y.z` and `<x.y.z`.
+ * @param supported an npm range: alternatives of `^x.y.z`, `>=x.y.z` and `<x.y.z`.
  */
 export function nodeProblem(version: string, supported: string): string | undefined {
   if (

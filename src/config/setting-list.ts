@@ -5,43 +5,43 @@ import { parseUrl } from "../lib/parse-url.js";
 import { ORIGIN_LIMITS } from "../upstream/request.js";
 import { DATABASE_FORMAT, parseDatabaseLocation } from "./database-location.js";
 
-/** Words of RELAY_LOG_LEVEL. */
+/** Values of RELAY_LOG_LEVEL. */
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 
 const MIB = 1024 * 1024;
 const MAX_WORKERS = 128;
-/** With the time to store an answer, within the longest lease (oauth/connection.ts). */
+/** Together with the time to store an answer, within the longest lease (oauth/connection.ts). */
 const MAX_REFRESH_TIMEOUT_MS = 300_000;
 
-/** How a value is written. */
+/** The format of a value. */
 interface Format<Value> {
-  /** Undefined when it is not written so. */
+  /** Undefined when the text is malformed. */
   readonly parse: (text: string) => Value | undefined;
-  /** What it should be, as it follows "expected". */
+  /** Describes the format; follows the word "expected". */
   readonly expected: string;
 }
 
-/** One setting, as it is read, and as `relay serve --help` and docs/configuration.md print it. */
+/** One setting: how it is parsed, and what `relay serve --help` and docs/configuration.md print. */
 export interface Setting<Value> extends Format<Value> {
   readonly name: string;
   /** Text of the default; empty when there is none. */
   readonly fallback: string;
-  /** What it is for, and the reason for its default. */
+  /** Its purpose, and the reason for its default. */
   readonly about: string;
-  /** Undefined where it is not set. */
+  /** The value is undefined when not set. */
   readonly isOptional?: true;
 }
 
 const TEXT = format((text) => text, "text");
 const ON_OFF = oneOf("on", "off");
 
-/** Every setting by its member of the configuration. */
+/** Every setting, by its name in the configuration. */
 export const TABLE = {
   listen: {
     ...setting("RELAY_LISTEN", "127.0.0.1:8080", format(parseAddress, "host:port, such as 127.0.0.1:8080")),
     about: "host:port of the public port; loopback until you decide who may reach it",
   },
-  /** Where operators are served; `off`: nowhere. */
+  /** Address of the administration port, or `off`. */
   adminListen: {
     ...setting(
       "RELAY_ADMIN_LISTEN",
@@ -50,23 +50,25 @@ export const TABLE = {
     ),
     about: "host:port of the administration port, or off; it uses TLS if the public port does",
   },
-  /** In production a missing one stops the start instead of being created, as with the key file. */
+  /** In production, a missing file prevents the start instead of being created, as with the key file. */
   adminTokenFile: {
     ...setting("RELAY_ADMIN_TOKEN_FILE", "data/admin.tokens", TEXT),
     about:
       "admin tokens, one NAME ROLE TOKEN per line; created at the first start, must exist with NODE_ENV=production",
   },
-  /** `https://relay.example.com`, where browsers reach the public port; undefined: where it listens. */
+  /**
+   * Origin at which browsers reach the public port, such as `https://relay.example.com`. Undefined: its own address.
+   */
   publicUrl: {
     ...optional("RELAY_PUBLIC_URL", format(parsePublicUrl, "an https origin, such as https://relay.example.com")),
     about:
-      "https origin at which browsers reach the public port, without a path; by default where it listens, if that is https or loopback",
+      "https origin at which browsers reach the public port, without a path; by default the address it listens on, if that is https or loopback",
   },
   database: {
     ...setting("RELAY_DATABASE", "sqlite:data/relay.db", format(parseDatabaseLocation, DATABASE_FORMAT)),
     about: "where applications and connections are stored: sqlite:PATH, or postgres://… for relays on several machines",
   },
-  /** Of PostgreSQL alone. */
+  /** Only for PostgreSQL. */
   databaseConnections: {
     ...setting("RELAY_DATABASE_CONNECTIONS", "10", integer(1, 1000)),
     about: "most connections of this process to PostgreSQL; those of all relays must fit into its max_connections",
@@ -75,11 +77,11 @@ export const TABLE = {
     ...setting("RELAY_DATABASE_TIMEOUT_MS", "5000", integer(100, 60_000)),
     about: "time limit for connecting to PostgreSQL, and for a statement; a healthy one needs far less",
   },
-  /** Where answers are kept that the database refuses; undefined: beside the SQLite file, or in data/spool. */
+  /** Folder for answers that the database cannot store. Undefined: next to the SQLite file, or data/spool. */
   spool: {
     ...optional("RELAY_SPOOL", TEXT),
     about:
-      "folder on this machine for token answers that the database cannot take right now, and for the locks that show which relays are alive; by default spool beside the SQLite file, or data/spool",
+      "folder on this machine for token answers that the database cannot take right now, and for the locks that show which relays are alive; by default spool next to the SQLite file, or data/spool",
   },
   keyFile: {
     ...setting("RELAY_KEY_FILE", "data/relay.key", TEXT),
@@ -103,8 +105,7 @@ export const TABLE = {
   },
   upstreamKeepAliveMs: {
     ...setting("RELAY_UPSTREAM_KEEP_ALIVE_MS", "60000", integer(1000, 600_000)),
-    about:
-      "how long an idle provider socket is kept; less where the provider says so, or was seen to close one earlier",
+    about: "how long an idle provider socket is kept; shorter if the provider says so or has closed one earlier",
   },
   upstreamQuietMs: {
     ...setting("RELAY_UPSTREAM_QUIET_MS", "10", integer(0, 1000)),
@@ -124,13 +125,13 @@ export const TABLE = {
     about:
       "CIDRs of proxies, separated by ',', whose X-Forwarded-For and X-Forwarded-Proto are trusted; none by default",
   },
-  /** Of one client address, in each process. */
+  /** Per client address and process. */
   maxClientConnections: {
     ...setting("RELAY_MAX_CLIENT_CONNECTIONS", String(DEFAULT_LIMITS.maxClientConnections), integer(1, 100_000)),
     about:
       "most open connections of one client (an IPv4 address or an IPv6 /64) to each process: a quarter of RELAY_MAX_CONNECTIONS; trusted proxies have no limit",
   },
-  /** Of all clients, in each process. */
+  /** Of all clients, per process. */
   maxConnections: {
     ...setting("RELAY_MAX_CONNECTIONS", String(DEFAULT_LIMITS.maxConnections), integer(1, 1_000_000)),
     about:
@@ -139,9 +140,9 @@ export const TABLE = {
   writeTimeoutMs: {
     ...setting("RELAY_WRITE_TIMEOUT_MS", String(DEFAULT_LIMITS.writeTimeoutMs), integer(1000, 600_000)),
     about:
-      "a client that reads nothing of its answer for this long is disconnected, streams included; a slow reader is not. Unread answers take memory that others need",
+      "a client that reads none of its answer for this long is disconnected, streams included; slow readers are not. Unread answers occupy memory that others need",
   },
-  /** Processes that serve; 1: this one alone. */
+  /** Number of serving processes; with 1 there are no workers. */
   workers: {
     ...setting("RELAY_WORKERS", "1", format(parseWorkers, `auto or a whole number from 1 to ${MAX_WORKERS}`)),
     about:
@@ -153,12 +154,13 @@ export const TABLE = {
   },
   mcp: {
     ...setting("RELAY_MCP", "off", ON_OFF),
-    about: "on or off; POST /mcp on the public port, where agents call with a call token. Off: few relays serve agents",
+    about:
+      "on or off; POST /mcp on the public port, where agents call with a call token; off by default, because few relays serve agents",
   },
   mcpMaxAnswerBytes: {
     ...setting("RELAY_MCP_MAX_ANSWER_BYTES", String(64 * 1024), integer(1024, MIB)),
     about:
-      "so much of a provider's answer is shown to an agent; about 20,000 tokens, of which a model's memory holds several",
+      "most bytes of a provider's answer that are shown to an agent; about 20,000 tokens, so a model's context holds several answers",
   },
   logLevel: {
     ...setting("RELAY_LOG_LEVEL", "info", format(oneOf(...LOG_LEVELS).parse, `one of ${LOG_LEVELS.join(", ")}`)),
@@ -174,7 +176,7 @@ export const TABLE = {
   },
   callRecords: {
     ...setting("RELAY_CALL_RECORDS", "on", ON_OFF),
-    about: "on or off; records of the last calls of each application, for relay calls and the administration port",
+    about: "on or off; records of the last calls of each application, for 'relay calls' and the administration port",
   },
   callRecordsPerApplication: {
     ...setting("RELAY_CALL_RECORDS_PER_APPLICATION", "10000", integer(100, 1_000_000)),
@@ -191,7 +193,7 @@ export const TABLE = {
   refreshTimeoutMs: {
     ...setting("RELAY_REFRESH_TIMEOUT_MS", "120000", integer(1000, MAX_REFRESH_TIMEOUT_MS)),
     about:
-      "how long to wait for the answer to a refresh request, even when no caller waits any more: the refresh token is used up once it is sent, and only the answer has the next one",
+      "how long to wait for the answer to a refresh request, even when no caller waits any more: sending it uses up the refresh token, and only the answer contains the next one",
   },
   connectTimeoutMs: {
     ...setting("RELAY_CONNECT_TIMEOUT_MS", "5000", integer(50, 60_000)),
@@ -203,7 +205,7 @@ export const TABLE = {
   },
   maxStreamRequestBytes: {
     ...setting("RELAY_MAX_STREAM_REQUEST_BYTES", String(1024 * MIB), integer(1024, 1024 * 1024 * MIB)),
-    about: "largest request body of the pass-through, which is sent on as it comes; room for a video, and an end",
+    about: "largest request body of the pass-through, which is streamed; room for a video, but bounded",
   },
   maxResponseBytes: {
     ...setting("RELAY_MAX_RESPONSE_BYTES", String(10 * MIB), integer(1024, 1024 * MIB)),
@@ -218,7 +220,7 @@ export const TABLE = {
     about:
       "most calls at once, shared among applications (a single one gets 8/9 of them); beyond it calls answer OVERLOADED",
   },
-  /** To one origin of a provider, in each process. */
+  /** Per provider origin and process. */
   maxOriginCalls: {
     ...setting("RELAY_MAX_ORIGIN_CALLS", String(ORIGIN_LIMITS.maxConcurrent), integer(1, 100_000)),
     about:
@@ -239,14 +241,14 @@ export type Settings = {
 type ValueOf<Entry> =
   Entry extends Format<infer Value> ? Value | (Entry extends { isOptional: true } ? undefined : never) : never;
 
-/** Every setting, in the order in which they are shown. */
+/** All settings, in display order. */
 export const SETTINGS: readonly Setting<unknown>[] = Object.values(TABLE);
 
 function setting<Value>(name: string, fallback: string, format: Format<Value>): Omit<Setting<Value>, "about"> {
   return { name, fallback, ...format };
 }
 
-/** Without a default: undefined where it is not set. */
+/** A setting without a default: undefined when not set. */
 function optional(name: string, format: Format<string>) {
   return { ...setting(name, "", format), isOptional: true as const };
 }
@@ -273,7 +275,7 @@ function parseWorkers(text: string): number | undefined {
   return text === "auto" ? availableParallelism() : parseInteger(text, 1, MAX_WORKERS);
 }
 
-/** `host:port`; IPv6 hosts in brackets. Undefined when it is not one. */
+/** Parses `host:port`, with IPv6 hosts in brackets. Undefined when malformed. */
 function parseAddress(text: string): { host: string; port: number } | undefined {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text);
   const host = match?.[1] ?? match?.[2];
@@ -281,19 +283,19 @@ function parseAddress(text: string): { host: string; port: number } | undefined 
   return host === undefined || port > 65_535 ? undefined : { host, port };
 }
 
-/** A whole number within bounds, in plain digits. */
+/** Parses a whole number within bounds, in plain digits. */
 export function parseInteger(text: string, min: number, max: number): number | undefined {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   return value >= min && value <= max ? value : undefined;
 }
 
-/** `true` or `false`, also `1` and `0`. */
+/** Parses `true` or `false`, also `1` and `0`. */
 function parseSwitch(text: string): boolean | undefined {
   if (text === "true" || text === "1") return true;
   return text === "false" || text === "0" ? false : undefined;
 }
 
-/** An https origin, or one of http on this machine; empty for none. Undefined when it is neither. */
+/** Parses an https origin, or an http origin on loopback; empty for none. Undefined for anything else. */
 export function parsePublicUrl(text: string): string | undefined {
   if (text === "") return text;
   const url = parseUrl(text);

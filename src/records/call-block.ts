@@ -1,15 +1,15 @@
-/** Some calls of one application, in the order in which they ended: they are kept, read and deleted together. */
+/** Some calls of one application, in the order in which they ended. They are stored, read and deleted together. */
 export interface CallBlock {
   readonly applicationId: string;
   readonly count: number;
-  /** When the first and the last of them began, in milliseconds since the epoch. */
+  /** Earliest and latest start of the calls, in milliseconds since the epoch. */
   readonly firstAt: number;
   readonly lastAt: number;
-  /** All of them, as text. */
+  /** The calls as text: see {@link BlockText}. */
   readonly calls: string;
 }
 
-/** What many calls have in common; written once in each block for all that are alike. */
+/** Members that many calls share. Each distinct combination is written once per block. */
 const KIND = [
   "surface",
   "provider",
@@ -21,7 +21,7 @@ const KIND = [
   "cause",
 ] as const satisfies ReadonlyArray<keyof StoredCall>;
 
-/** What is a call's own, in the order in which it is written, behind the place of its kind in the block. */
+/** A call's own members, in the order in which they are written, after the index of its kind. */
 const OWN = [
   "callId",
   "startedAt",
@@ -40,23 +40,26 @@ const OWN = [
 ] as const satisfies ReadonlyArray<keyof StoredCall>;
 
 /**
- * The text of a block: JSON, with the names of the members once before all calls, so that a reader of another version
- * still knows which member is which. A fifth of the size that an object for each would take.
+ * The text of a block: JSON, with the member names once at the front, so that another version can still tell which
+ * member is which. A fifth of the size of one object per call.
  */
 interface BlockText {
   readonly kind: readonly string[];
   readonly own: readonly string[];
-  /** What the members of `kind` are, of each kind. */
+  /** For each kind, the values of the members named in `kind`. */
   readonly kinds: ReadonlyArray<readonly unknown[]>;
   /** Added to each `startedAt`. */
   readonly from: number;
-  /** The place of the call's kind in `kinds`, then its own members. Absent ones are null, times tenths of a millisecond. */
+  /**
+   * Index of the call's kind in `kinds`, then its own members. Absent members are null; times are in tenths of a
+   * millisecond.
+   */
   readonly calls: ReadonlyArray<readonly [kind: number, ...own: unknown[]]>;
 }
 
 const TENTHS = ["totalMs", "tokenMs", "queueMs", "providerMs"] as const;
 
-/** How much is put into one block. */
+/** Size limits of one block. */
 interface BlockLimits {
   readonly maxCalls: number;
   /** A block is full when its text is longer than this, in UTF-16 code units. */
@@ -64,7 +67,7 @@ interface BlockLimits {
 }
 
 /**
- * The blocks of some calls of one application, in order, each made when it is asked for.
+ * Packs calls of one application into blocks, in order. A generator: each block is built on demand.
  *
  * @param digestOf the digest of a call's user: see {@link userText}.
  */
@@ -84,13 +87,12 @@ export function* blocksFrom(
   if (block.count > 0) yield block.build();
 }
 
-/** Becomes a block, call by call. */
 class BlockBuilder {
   /** UTF-16 code units of the text so far. */
   length = 0;
   readonly #applicationId: string;
   readonly #calls: string[] = [];
-  /** What some calls have in common, as JSON, and its place. */
+  /** Index of each kind, by its JSON. */
   readonly #kinds = new Map<string, number>();
   #from = 0;
   #firstAt = Number.POSITIVE_INFINITY;
@@ -146,7 +148,7 @@ function tenths(ms: number | undefined): number | null {
   return ms === undefined ? null : Math.round(ms * 10);
 }
 
-/** The calls of a block. Pure. Throws for a text that is none, as one of a version long past or of a damaged file. */
+/** The calls of a block. Pure. Throws when the text is malformed: from a very old version or a damaged file. */
 export function callsFromBlock({ applicationId, calls }: Pick<CallBlock, "applicationId" | "calls">): StoredCall[] {
   const text = JSON.parse(calls) as BlockText;
   const kinds = text.kinds.map((values) => membersFrom(text.kind, values));
@@ -165,7 +167,7 @@ export function callsFromBlock({ applicationId, calls }: Pick<CallBlock, "applic
   });
 }
 
-/** What every call has. */
+/** Members that every call has. */
 const TEXTS = ["callId", "surface"] as const;
 const NUMBERS = ["startedAt", "status", "requestBytes", "responseBytes"] as const;
 
@@ -180,19 +182,19 @@ function membersFrom(names: readonly string[], values: readonly unknown[]): Reco
 }
 
 /**
- * One call as it is kept. Names and numbers, and of what the caller wrote only where the call went: neither a value of
- * the query nor a header nor a body, and never a token.
+ * One call as it is stored: names and numbers. Of what the caller wrote it holds only where the call went; no query
+ * values, no headers, no body, and never a token.
  */
 export interface StoredCall {
   readonly callId: string;
   readonly applicationId: string;
   /** When the request came in, in milliseconds since the epoch. */
   readonly startedAt: number;
-  /** How it came in: `rest`, `stream`, `connect`, `grpc`, `grpc-web`, `admin`. */
+  /** The surface: `rest`, `stream`, `connect`, `grpc`, `grpc-web`, `admin`. */
   readonly surface: string;
   /** The provider's name; undefined when there is no such provider. */
   readonly provider: string | undefined;
-  /** The HTTP method; undefined when the call got no further than its format. */
+  /** The HTTP method; undefined when the call was malformed. */
   readonly method: string | undefined;
   /** Where the call went, or would have gone; undefined when the url was refused. */
   readonly origin: string | undefined;
@@ -206,38 +208,45 @@ export interface StoredCall {
   readonly rule: string | undefined;
   /** Code or class of the error behind a failure, such as ECONNREFUSED. */
   readonly cause: string | undefined;
-  /** Milliseconds: the whole call, and in it the waits for a token, for a place among the provider's calls, for the provider. */
+  /**
+   * Milliseconds: the whole call, and within it the waits for a token, in the provider's queue, and for the provider.
+   */
   readonly totalMs: number;
   readonly tokenMs: number | undefined;
   readonly queueMs: number | undefined;
   readonly providerMs: number | undefined;
-  /** Bytes of the bodies sent to the provider and handed to the caller. */
+  /** Body bytes sent to the provider and to the caller. */
   readonly requestBytes: number;
   readonly responseBytes: number;
-  /** Whether headers and bodies of it were captured. */
+  /** Whether headers and bodies were captured. */
   readonly isCaptured: boolean;
-  /** Digest of {@link userText}: records are found by it, and it tells nothing to who has no key file. */
+  /** Digest of {@link userText}, to find records by. Without the key file it reveals nothing. */
   readonly user: string | undefined;
-  /** Id of the user's connection; undefined when the call came not so far. */
+  /** Id of the user's connection; undefined when the call failed before it was looked up. */
   readonly connection: string | undefined;
   /** The caller's own x-request-id: visible ASCII, 128 characters at most. */
   readonly requestId: string | undefined;
 }
 
-/** One call as it waits to be written: with its user in the clear, whom the record does not name. */
+/** A call that waits to be written, with the user id in the clear. The stored record has only a digest of it. */
 export type EndedCall = Omit<StoredCall, "user"> & { readonly userId: string | undefined };
 
-/** What the digests of users in records are for. */
+/** Purpose of the digests of users in records. */
 export const USER_PURPOSE = "user of a call record";
 
-/** What is digested of a user: the same id is another user in another application, whose id has no NUL. Pure. */
+/**
+ * The input of a user's digest. Includes the application, since user ids are unique only within one. Application ids
+ * contain no NUL. Pure.
+ */
 export function userText(applicationId: string, userId: string): string {
   return `${applicationId}\0${userId}`;
 }
 
-/** A block as it is kept. */
+/** A block as it is stored. */
 export interface StoredBlock extends CallBlock {
-  /** Grows with every block, in the order in which they can be seen: behind one that was seen, none is missed. */
+  /**
+   * Increases with every block, in the order in which blocks become visible: reading on from a sequence misses none.
+   */
   readonly sequence: number;
 }
 
@@ -246,37 +255,37 @@ export interface BlockFilter {
   /** Undefined for all applications. */
   readonly applicationId: string | undefined;
   /**
-   * Blocks that may have calls which came in then, milliseconds since the epoch: from `startAt`, before `endAt`. Of a bounded
-   * number of blocks; where that ends, its last one comes as well, whatever it has.
+   * Only blocks that may have calls from this time range, in milliseconds since the epoch: `startAt` inclusive, `endAt`
+   * exclusive. One query examines a bounded number of blocks; when it reaches that bound, it also returns the last
+   * block examined, whether or not it matches, so that the caller can continue from there.
    */
   readonly startAt?: number | undefined;
   readonly endAt?: number | undefined;
   /** Only older blocks; undefined for the newest. */
   readonly beforeSequence: number | undefined;
-  /** At most so many. */
   readonly limit: number;
 }
 
 /**
- * Keeps the last calls of each application: a ring of blocks. Writing one block for many calls takes a fraction of what
- * a row for each would, and nothing has to be indexed but blocks.
+ * Keeps the last calls of each application in a ring of blocks. Writing one block for many calls costs a fraction of a
+ * row per call, and only blocks have to be indexed.
  *
  * Every operation rejects with RelayError STORE_UNAVAILABLE when the store cannot be used.
  */
 export interface CallStore {
   /**
-   * Writes blocks, all or none, and deletes the oldest ones of their applications beyond `maxCalls` calls, some at a time.
-   * Blocks of an application that does not exist any more are left out. Resolves to how many calls were written.
+   * Writes blocks, all or none, and deletes the oldest blocks of their applications beyond `maxCalls` calls, some at a
+   * time. Skips blocks of an application that no longer exists. Resolves to the number of calls written.
    */
   append(blocks: readonly CallBlock[], maxCalls: number): Promise<number>;
   /** Blocks from the newest to the oldest. */
   list(filter: BlockFilter): Promise<StoredBlock[]>;
-  /** Blocks behind a sequence, in order; at most `limit`. */
+  /** Blocks after a sequence, in order; at most `limit`. */
   listAfter(sequence: number, limit: number): Promise<StoredBlock[]>;
-  /** The newest block's sequence; 0 when there was never one. */
+  /** The newest block's sequence; 0 when no block was ever written. */
   lastSequence(): Promise<number>;
   /** The block that holds a call, which began at `startedAt`; undefined when there is none. */
   findBlock(callId: string, startedAt: number): Promise<StoredBlock | undefined>;
-  /** Deletes blocks all of whose calls began before a time; at most `limit`. Resolves to how many. */
+  /** Deletes at most `limit` blocks whose calls all began before a time. Resolves to the number deleted. */
   deleteBefore(time: number, limit: number): Promise<number>;
 }

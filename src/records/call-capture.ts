@@ -4,17 +4,19 @@ import type { Secret } from "../sealing/seal.js";
 import { maskField, maskText } from "./mask-text.js";
 import { isSensitiveField, MASKED } from "./sensitive-name.js";
 
-/** What is kept of a body: enough to see what is wrong with it. */
+/** Bytes kept of a body: enough to see what is wrong with it. */
 const MAX_BYTES = 4096;
-/** What is looked at: a credential that begins within the text and ends beyond it is masked, too. */
+/**
+ * Bytes scanned for credentials: more than are kept, so that a credential cut off at the end of the text is masked too.
+ */
 const LOOK_AT_BYTES = 16 * 1024;
 
 /**
- * The beginning of a body, without the secrets that were sent and without what its names call credentials. Pure.
- * Undefined for an empty one.
+ * The beginning of a body, with the secrets that were sent and the values of sensitive names masked. Pure.
+ * Undefined for an empty body.
  *
- * @param body all of it, or at least its first 16 KiB.
- * @param bytes of the whole.
+ * @param body the whole body, or at least its first 16 KiB.
+ * @param bytes length of the whole body.
  */
 function captureBody(
   body: Uint8Array,
@@ -23,7 +25,7 @@ function captureBody(
   if (bytes === 0) return undefined;
   const isWhole = body.length === bytes && bytes <= LOOK_AT_BYTES;
   const redacted = [...redactor.push(body.subarray(0, LOOK_AT_BYTES))];
-  // At a cut, what could be the beginning of a secret stays in the redactor.
+  // Where the body is cut, a possible beginning of a secret stays in the redactor.
   if (isWhole) redacted.push(...redactor.end());
   const text = textFrom(Buffer.concat(redacted), isWhole);
   if (text === undefined) return { bytes, text, isCut: true };
@@ -32,31 +34,31 @@ function captureBody(
   return { bytes, text: kept, isCut: !isWhole || kept.length < masked.length };
 }
 
-/** Undefined for what is no UTF-8 text. */
+/** Undefined when the bytes are not UTF-8 text. */
 function textFrom(bytes: Uint8Array, isWhole: boolean): string | undefined {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: !isWhole });
     return text.includes("\0") ? undefined : text;
   } catch {
-    // Not UTF-8: names cannot be found in it, so nothing of it is kept.
+    // Not UTF-8: sensitive names cannot be found in it, so none of it is kept.
     return undefined;
   }
 }
 
-/** Between two characters. */
+/** Cuts to {@link MAX_BYTES} without splitting a character. */
 function cut(text: string): string {
   const bytes = Buffer.from(text);
   return bytes.length <= MAX_BYTES ? text : new TextDecoder().decode(bytes.subarray(0, MAX_BYTES), { stream: true });
 }
 
 /**
- * The credentials that a request holds by the names of its header fields and parameters: an answer that echoes them
- * under another name must not show them either. Pure.
+ * Values of a request's sensitive header fields and query parameters. They are masked in the answer too, which may echo
+ * them under another name. Pure.
  */
 function credentialValues(headers: ReadonlyArray<readonly [name: string, value: string]>, url: string): string[] {
   const fields = headers
     .filter(([name]) => isSensitiveField(name))
-    // The scheme before a credential (RFC 9110 section 11.4) is no part of it.
+    // The scheme before a credential is not part of it (RFC 9110 section 11.4).
     .map(([, value]) => value.replace(/^[A-Za-z]+ +/, ""));
   const mark = url.indexOf("?");
   const query = mark === -1 ? "" : url.slice(mark + 1);
@@ -65,20 +67,20 @@ function credentialValues(headers: ReadonlyArray<readonly [name: string, value: 
 }
 
 /**
- * A caller chooses how many there are, and how long, and all of them are searched for at once: a thousand would hold up
- * everybody else for a second. No honest call has so many; the others are masked by their names alone.
+ * The caller chooses their number and length, and all are searched for in one pass: a thousand would block the event
+ * loop for a second. No honest call has this many; any beyond it are masked by name only.
  */
 const MAX_CREDENTIALS = 32;
 /** As long as a token may be. */
 const MAX_CREDENTIAL_LENGTH = 16_384;
 
-/** As it is written, in whatever way that is, and as it is meant. */
+/** The value of a sensitive parameter, decoded and as written. */
 function valuesOf(parameter: string): string[] {
   const [[name, value] = ["", ""]] = new URLSearchParams(parameter);
   return isSensitiveField(name) ? [value, parameter.slice(parameter.indexOf("=") + 1)] : [];
 }
 
-/** What is to be captured of a request, whether it is described or sent. */
+/** A request to capture, as described by the caller or as sent. */
 interface RequestToCapture {
   readonly method: string;
   readonly url: string;
@@ -86,11 +88,11 @@ interface RequestToCapture {
   readonly body: Uint8Array | undefined;
 }
 
-/** What is to be captured of an answer; tokens were taken out of it. */
+/** An answer to capture, already redacted. */
 export interface ResponseToCapture {
   readonly statusCode: number;
   readonly headers: HeaderPairs;
-  /** Empty where the body was handed on as it came. */
+  /** Empty for a streamed body. */
   readonly body: Uint8Array;
 }
 
@@ -100,12 +102,12 @@ interface EndToCapture {
   readonly message: string | undefined;
 }
 
-/** Of a body that is handed on as it comes. */
+/** Bytes kept of a streamed body. */
 const MAX_CHUNK_BYTES = 16 * 1024;
 
-/** Collects one call that is being captured; it becomes content when the call has ended. */
+/** Collects what is captured of one call. Call {@link content} when the call has ended. */
 export class CallCapture {
-  /** Which capture of the application it belongs to: the one that ends then. */
+  /** Identifies the application's capture by its end time. */
   readonly captureUntil: number;
   #request: RequestToCapture;
   #isSent = false;
@@ -114,16 +116,16 @@ export class CallCapture {
   readonly #chunks: Uint8Array[] = [];
   #chunkBytes = 0;
 
-  /** @param described the request as its caller wrote it. */
+  /** @param described the request as the caller wrote it. */
   constructor(captureUntil: number, described: RequestToCapture) {
     this.captureUntil = captureUntil;
     this.#request = described;
   }
 
   /**
-   * The request is sent, with these secrets in it; the last one counts, the secrets of all.
+   * Records a request as it is sent. Only the last one is shown; the secrets of every attempt are masked.
    *
-   * @param credentialFields names of the headers that hold them, lower-case.
+   * @param credentialFields names of the headers that hold the secrets, lower-case.
    */
   noteSent(request: RequestToCapture, secrets: readonly Secret[], credentialFields: readonly string[]): void {
     this.#request = request;
@@ -132,14 +134,14 @@ export class CallCapture {
     this.#credentialFields = credentialFields;
   }
 
-  /** Bytes are handed to the caller as they came, but for the tokens in them. */
+  /** Records redacted bytes of a streamed body as they are passed to the caller. */
   noteChunk(bytes: Uint8Array): void {
     const room = MAX_CHUNK_BYTES - this.#chunkBytes;
     this.#chunkBytes += bytes.length;
     if (room > 0) this.#chunks.push(Uint8Array.from(bytes.subarray(0, room)));
   }
 
-  /** Everything, redacted and bounded. */
+  /** What was collected, redacted and bounded. */
   content({ response, message }: EndToCapture): CaptureContent {
     const secrets = this.#secrets.map((secret) => secret.reveal());
     const redactor = createRedactor([...secrets, ...credentialValues(this.#request.headers, this.#request.url)]);
@@ -178,17 +180,16 @@ export class CallCapture {
 
 /** Headers and bodies of one call, redacted and bounded. */
 export interface CaptureContent {
-  /** As it was sent to the provider; as the caller described it when it never was. */
+  /** As sent to the provider, or as the caller described it if it was never sent. */
   readonly request: CapturedRequest;
-  /** As it was handed to the caller; undefined when the provider did not answer. */
+  /** As passed to the caller; undefined when the provider did not answer. */
   readonly response: CapturedResponse | undefined;
-  /** What the caller was told of a failure. */
+  /** The error message the caller received. */
   readonly message: string | undefined;
 }
 
 /** The request of a captured call. */
 interface CapturedRequest {
-  /** Whether it was sent. */
   readonly isSent: boolean;
   readonly method: string;
   readonly url: string;
@@ -208,24 +209,30 @@ export type HeaderPairs = ReadonlyArray<readonly [name: string, value: string]>;
 
 /** The beginning of a body. */
 export interface CapturedBody {
-  /** Of the whole body, as far as it is known. */
+  /** Length of the whole body, as far as it is known. */
   readonly bytes: number;
-  /** Undefined when it is no text. */
+  /** Undefined when the body is not text. */
   readonly text: string | undefined;
-  /** Whether there is more than the text shows. */
+  /** Whether the body is longer than the text. */
   readonly isCut: boolean;
 }
 
 /** Decides which calls are captured. */
 export interface Capturing {
-  /** Begins to capture a call of an application, unless its capture has ended, or has enough calls of this process. */
+  /**
+   * Starts to capture a call. Undefined when the application's capture has ended or this process has already captured
+   * {@link MAX_CAPTURED_CALLS} calls for it.
+   */
   begin(
     application: { readonly id: string; readonly captureUntil: number },
     described: () => RequestToCapture,
   ): CallCapture | undefined;
 }
 
-/** Calls of one capture: enough to find the one in question, little enough to be kept beside the tokens. */
+/**
+ * Most calls in one capture: enough to find the one in question, few enough to store in the same database as the
+ * tokens.
+ */
 export const MAX_CAPTURED_CALLS = 100;
 
 /** @param now milliseconds since the epoch. */

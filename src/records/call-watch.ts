@@ -1,17 +1,17 @@
 import type { CallStore, StoredCall } from "./call-block.js";
 import { type OnUnreadable, readBlocks } from "./list-calls.js";
 
-/** Calls that have ended since the last time, in order. */
+/** Calls that have ended since the last `take()`, in order. */
 interface SeenCalls {
   readonly calls: readonly StoredCall[];
-  /** How many were left out before them, because more came than were taken. */
+  /** How many calls before these were dropped because the watcher was too slow. */
   readonly skipped: number;
 }
 
-/** Waiting to be taken: some hundred kilobytes. */
+/** Most calls queued for one watcher: some hundred kilobytes. */
 const MAX_WAITING = 1000;
 
-/** Somebody who watches calls; who takes them too slowly misses some. */
+/** The queue of one watcher. When it is full, the oldest calls are dropped and counted. */
 class Watcher {
   readonly #isWanted: (call: StoredCall) => boolean;
   readonly #onClosed: () => void;
@@ -35,7 +35,7 @@ class Watcher {
     if (this.#waiting.length > 0) this.#wake?.();
   }
 
-  /** Resolves when calls have ended, or after `timeoutMs` without one: with none. Undefined when it is closed. */
+  /** Resolves as soon as there are calls, or with none after `timeoutMs`. Undefined when the watcher is closed. */
   async take(timeoutMs: number): Promise<SeenCalls | undefined> {
     if (this.#waiting.length === 0 && !this.#isClosed) await this.#woken(timeoutMs);
     if (this.#isClosed) return undefined;
@@ -45,7 +45,7 @@ class Watcher {
     return taken;
   }
 
-  /** Ends it, also in the middle of `take()`. */
+  /** Closes the watcher; a pending `take()` resolves at once. */
   close(): void {
     this.#isClosed = true;
     this.#onClosed();
@@ -64,41 +64,43 @@ class Watcher {
   }
 }
 
-/** Tells of calls as they end. */
+/** A live feed of finished calls. */
 export interface CallWatch {
   /**
-   * Begins to watch; undefined when too many do. To be ended by `close()`. What ends from now on comes, in order, of all
-   * relays that share the store.
+   * Opens a watcher; undefined when there are too many. The caller must `close()` it. It receives calls that end from
+   * now on, in order, from all relays that share the store.
    *
-   * @param whose name of the operator who watches: nobody takes all places.
+   * @param whose name of the operator. One operator may open 10 of the 20 watchers.
    */
   open(whose: string, isWanted: (call: StoredCall) => boolean): Promise<Watcher | undefined>;
 }
 
-/** What watching needs. */
+/** Options of {@link createCallWatch}. */
 interface CallWatchOptions {
   readonly calls: Pick<CallStore, "lastSequence" | "listAfter">;
-  /** Called once when the store cannot be read, until it can be again. */
+  /** Called when reading the store fails; not again until a read has succeeded. */
   readonly onFault: (error: unknown) => void;
   readonly onUnreadable: OnUnreadable;
 }
 
-/** With the half second that calls wait to be written, well within a second; under load they wait longer. Milliseconds. */
+/**
+ * Together with the half second that calls wait to be written, well within a second; longer under load. Milliseconds.
+ */
 const EVERY_MS = 250;
-/** Read at a time: one to ten megabytes. */
+/** Blocks read at a time: one to ten megabytes. */
 const BLOCKS = 8;
-/** Open consoles and scripts of a few operators. */
+/** Enough for the open consoles and scripts of a few operators. */
 const MAX_WATCHERS = 20;
 const MAX_OF_ONE = 10;
 
-/** Looks for new blocks, once for all watchers, and only while there are some. */
+/** Polls for new blocks, once for all watchers, and only while there are watchers. */
 export function createCallWatch(options: CallWatchOptions): CallWatch {
   return new Watch(options);
 }
 
 class Watch implements CallWatch {
   readonly #options: CallWatchOptions;
-  /** With the name of the operator who watches. */
+  /** Each watcher, with its operator's name. */
   readonly #watchers = new Map<Watcher, string>();
   #lastSeen = 0;
   #timer: NodeJS.Timeout | undefined;

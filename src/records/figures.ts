@@ -1,38 +1,40 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { within } from "./list-calls.js";
 
-/** Parts of a call's time. `total` of a streamed answer is the time until its head. */
+/** Parts of a call's time. For a streamed answer, `total` is the time until its head. */
 const FIGURE_PARTS = ["total", "relay", "queue", "token", "provider"] as const;
 export type FigurePart = (typeof FIGURE_PARTS)[number];
 
-/** What counts of one call: how it ended, and its times in milliseconds. */
+/** What is counted of one call: whether it failed, and its times in milliseconds. */
 export interface CountedCall {
   readonly isError: boolean;
   readonly times: Readonly<Record<FigurePart, number>>;
 }
 
-/** Counts of calls, and how long their parts took. Small whatever their number; two of them add up. */
+/** Number of calls, and a histogram of each part's duration. Of fixed size; two of them can be added. */
 export interface Figures {
   count: number;
   errors: number;
-  /** For each part in turn, how often each of some lengths of time was seen, in the order of {@link lengthAt}. */
+  /** The histograms of all parts, one after the other. {@link lengthAt} gives the duration of a bucket. */
   readonly lengths: Float64Array;
 }
 
-/** Neighbouring lengths are apart by this factor: a percentile is right to a tenth. */
+/** Ratio of neighbouring buckets: a percentile is accurate to a tenth. */
 const STEP = 2 ** (1 / 4);
-/** The shortest length that is told apart, in milliseconds. */
+/** Upper bound of the first bucket, in milliseconds. */
 const SHORTEST_MS = 0.1;
-/** Up to some twenty minutes; what takes longer counts as that. */
+/** Buckets per part: up to some twenty minutes. Longer durations go into the last one. */
 const LENGTHS = 96;
 const PER_STEP = 1 / Math.log(STEP);
 
-/** No calls. All are made here, so that they have one shape: each call counts in one. */
+/** Figures without a call. All are created here, so that V8 sees one shape on the hot path. */
 export function emptyFigures(): Figures {
   return { count: 0, errors: 0, lengths: new Float64Array(FIGURE_PARTS.length * LENGTHS) };
 }
 
-/** Counts a call. On every call: with a Map for each part it took twice as long, and was compiled anew every few seconds. */
+/**
+ * Counts a call. Runs on every call: with a Map per part it took twice as long and was recompiled every few seconds.
+ */
 export function addCall(figures: Figures, { isError, times }: CountedCall): void {
   figures.count += 1;
   if (isError) figures.errors += 1;
@@ -44,17 +46,16 @@ export function addCall(figures: Figures, { isError, times }: CountedCall): void
   addLength(lengths, 4, times.provider);
 }
 
-/** @param part its place among {@link FIGURE_PARTS}. */
+/** @param part index into {@link FIGURE_PARTS}. */
 function addLength(lengths: Float64Array, part: number, ms: number): void {
   const at = part * LENGTHS + placeOf(ms);
   lengths[at] = (lengths[at] ?? 0) + 1;
 }
 
-/** Adds others to figures. */
 export function addFigures(figures: Figures, others: Figures): void {
   figures.count += others.count;
   figures.errors += others.errors;
-  // Eight times for each application and provider that was called in the last seconds; most places are empty.
+  // Runs eight times for each application and provider called in the last seconds; most buckets are empty.
   for (let at = 0; at < others.lengths.length; at += 1) {
     const count = others.lengths[at] as number;
     if (count !== 0) figures.lengths[at] = (figures.lengths[at] as number) + count;
@@ -66,18 +67,18 @@ function placeOf(ms: number): number {
   return Math.min(LENGTHS - 1, Math.ceil(Math.log(ms / SHORTEST_MS) * PER_STEP));
 }
 
-/** What counts at a place, in milliseconds: the middle of it, and nothing for what is too short to be told. Pure. */
+/** The duration that a bucket stands for, in milliseconds: its midpoint, or 0 for the first bucket. Pure. */
 function lengthAt(place: number): number {
   return place === 0 ? 0 : SHORTEST_MS * STEP ** (place - 0.5);
 }
 
-/** The lengths of one part. */
+/** The histogram of one part. */
 function lengthsOf({ lengths }: Figures, part: FigurePart): Float64Array {
   const from = FIGURE_PARTS.indexOf(part) * LENGTHS;
   return lengths.subarray(from, from + LENGTHS);
 }
 
-/** The nearest-rank percentile of a part, in milliseconds; undefined where there was no call. Pure. */
+/** The nearest-rank percentile of a part, in milliseconds; undefined without calls. Pure. */
 export function percentileOf(figures: Figures, part: FigurePart, share: number): number | undefined {
   if (figures.count === 0) return undefined;
   let left = Math.ceil(share * figures.count);
@@ -88,14 +89,14 @@ export function percentileOf(figures: Figures, part: FigurePart, share: number):
   return place < 0 ? undefined : lengthAt(place);
 }
 
-/** As it is stored: `[count, errors, [place, count, place, count, …] of each part]`. Pure. */
+/** The stored form: `[count, errors, [bucket, count, bucket, count, …] of each part]`. Pure. */
 export function textFromFigures(figures: Figures): string {
   const pairsOf = (part: FigurePart) =>
     [...lengthsOf(figures, part)].flatMap((count, place) => (count === 0 ? [] : [place, count]));
   return JSON.stringify([figures.count, figures.errors, ...FIGURE_PARTS.map(pairsOf)]);
 }
 
-/** The other way round. Pure. Throws for a text that is none. */
+/** Reads the stored form. Pure. Throws for a text that is not JSON. */
 export function figuresFromText(text: string): Figures {
   const [count, errors, ...histograms] = JSON.parse(text) as [number, number, ...number[][]];
   const figures = emptyFigures();
@@ -109,27 +110,27 @@ export function figuresFromText(text: string): Figures {
   return figures;
 }
 
-/** A length of time for which calls are counted together. */
+/** Length of the period for which calls are counted together. */
 export type FigureSpan = "MINUTE" | "HOUR";
 
 export const SPAN_MS: Readonly<Record<FigureSpan, number>> = { MINUTE: 60_000, HOUR: 3_600_000 };
 
-/** How long after its beginning a process writes what it has counted in a span: a store may have been away. */
+/** How long after its start a span is still written, since the store may have been unavailable. */
 const WRITTEN_MS: Readonly<Record<FigureSpan, number>> = { MINUTE: 5 * 60_000, HOUR: 2 * 3_600_000 };
 
-/** Spans that began before are written by no process any more whose clock is less than a span behind. */
+/** Spans that began before this are final: no process writes them any more, unless its clock is a whole span behind. */
 export function settledBefore(span: FigureSpan, now: number): number {
   return now - WRITTEN_MS[span] - SPAN_MS[span];
 }
 
-/** Whose calls are counted: of all, of one application, to one provider, or of the one to the other. */
+/** Which calls are counted: all, those of one application, those to one provider, or those of one pair of the two. */
 interface FigureSubject {
   readonly kind: "ALL" | "APPLICATION" | "PROVIDER" | "PAIR";
-  /** The application's id or the provider's name; of a pair {@link pairId}; empty for all. */
+  /** The application's id, the provider's name, or {@link pairId}; empty for all. */
   readonly id: string;
 }
 
-/** Names an application's calls to a provider. Neither has a space in it. */
+/** Id of an application's calls to a provider. Neither part contains a space. */
 export function pairId(applicationId: string, provider: string): string {
   return `${applicationId} ${provider}`;
 }
@@ -146,7 +147,7 @@ export interface FigureRow extends FigureSubject {
 export interface FigureFilter {
   readonly span: FigureSpan;
   readonly kind: FigureSubject["kind"];
-  /** Undefined: of every one of the kind. */
+  /** Undefined for all of the kind. */
   readonly id: string | undefined;
   /** Milliseconds since the epoch. */
   readonly fromAt: number;
@@ -154,55 +155,57 @@ export interface FigureFilter {
 
 /** Keeps figures of calls. Every method rejects with RelayError STORE_UNAVAILABLE when the store cannot be used. */
 export interface FigureStore {
-  /** Writes what a process has counted so far, in the place of what it had before. @param writer names the process. */
+  /** Writes what a process has counted so far, replacing its earlier rows. @param writer names the process. */
   put(writer: string, rows: readonly FigureRow[]): Promise<void>;
-  /** Makes one row of what processes have counted in a span, for each subject; none of them may still write it. */
+  /** Merges the rows of all processes for a span into one per subject. No process may still write the span. */
   merge(span: FigureSpan, startAt: number): Promise<void>;
-  /** In the order of their subjects and times; some at a time, so that others are served in between. */
+  /** Rows ordered by subject and time. Read in pages, so that other work runs in between. */
   read(filter: FigureFilter): AsyncGenerator<FigureRow, void, undefined>;
-  /** Forgets those of a span that began before a time; at most `limit`. Resolves to how many. */
+  /** Deletes at most `limit` rows of a span that began before a time. Resolves to the number deleted. */
   deleteBefore(span: FigureSpan, time: number, limit: number): Promise<number>;
 }
 
-/** What counting calls needs. */
+/** Options of {@link createFigureWriter}. */
 interface FigureWriterOptions {
   readonly store: Pick<FigureStore, "put">;
-  /** Names this process among those that share the store: never used again. */
+  /** Unique name of this process among those that share the store; never reused. */
   readonly writer: string;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Called with what could not be written; it is written with the next figures. */
+  /** Called with the error when a write fails; the figures are written with the next ones. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** Counts calls beside serving them. */
+/** Counts calls in memory and writes the figures in the background. */
 export interface FigureWriter {
-  /** Takes a call in, in some microseconds. Never throws. */
+  /** Counts a call, in some microseconds. Never throws. */
   add(applicationId: string, provider: string | undefined, call: CountedCall): void;
-  /** Writes what was counted, for at most two seconds. */
+  /** Stops the timer and writes what was counted, for at most two seconds. */
   close(): Promise<void>;
 }
 
-/** Applications and providers that a process tells apart in one span, and so many pairs of them; the others count among all. */
+/**
+ * Most applications and providers counted separately per span and process, and as many pairs; further ones count only
+ * in ALL.
+ */
 const MAX_SUBJECTS = 500;
-/** Soon enough for a figure of the last minutes. */
+/** Often enough for figures of the last minutes. */
 const WRITE_MS = 5000;
 const CLOSE_MS = 2000;
-/** Pairs that are added up, and rows that are written, at once. */
+/** Pairs added up, or rows written, before yielding. */
 const BATCH = 200;
 
 const ALL: FigureSubject = { kind: "ALL", id: "" };
 
-/** Whose calls are added up. */
 interface CalledPair {
   readonly applicationId: string;
   readonly provider: string | undefined;
 }
 
-/** What is counted of one span that has not ended. */
+/** Counts of one span that are still in memory. */
 class Span {
   readonly subjects = new Map<string, { readonly subject: FigureSubject; readonly figures: Figures }>();
-  /** Those that have changed since they were written. */
+  /** Keys of the subjects changed since they were last written. */
   readonly changed = new Set<string>();
   /** How many of the subjects are pairs. */
   #pairs = 0;
@@ -219,7 +222,7 @@ class Span {
     this.changed.add(key);
   }
 
-  /** Pairs take no room from others: they are as many as applications times providers. */
+  /** Pairs have a limit of their own: there are as many as applications times providers. */
   #hasRoom({ kind }: FigureSubject): boolean {
     if (kind !== "PAIR") return this.subjects.size - this.#pairs < MAX_SUBJECTS;
     if (this.#pairs >= MAX_SUBJECTS) return false;
@@ -228,20 +231,22 @@ class Span {
   }
 }
 
-/** Counts by minute and by hour, and writes both again and again: a process that is killed loses seconds. */
+/** Counts by minute and by hour, and writes both every five seconds: a killed process loses only seconds. */
 export function createFigureWriter({ store, writer, now, onFault }: FigureWriterOptions): FigureWriter {
-  /** Those that are counted, and those that are still to be written. */
+  /** Spans that are being counted or still have to be written. */
   const spans: Record<FigureSpan, Span[]> = { MINUTE: [], HOUR: [] };
-  /** Of this minute, by application and provider: each call counts once, and what it belongs to is added up later. */
+  /**
+   * Figures of this minute by application and provider. Each call is counted once here and added to its subjects later.
+   */
   let fresh = new Map<string, Map<string | undefined, Figures>>();
   let minuteAt = 0;
-  /** Of minutes that are over, with when they began: not added up yet. */
+  /** Past minutes that are not yet added up, with their start. */
   const setAside: Array<readonly [startAt: number, typeof fresh]> = [];
   let writing: Promise<void> | undefined;
 
   function spanAt(span: FigureSpan, at: number): Span {
     const startAt = at - (at % SPAN_MS[span]);
-    // A clock that was set back comes again to one that has been counted.
+    // After the clock is set back, a span may come round again.
     const known = spans[span].find((each) => each.startAt === startAt);
     if (known !== undefined) return known;
     const made = new Span(startAt);
@@ -289,7 +294,8 @@ export function createFigureWriter({ store, writer, now, onFault }: FigureWriter
   async function writeAll(): Promise<void> {
     await addUp();
     for (const span of ["MINUTE", "HOUR"] as const) {
-      // What is merged by now would count twice; a store that stays away costs the figures of a few spans.
+      // An older span may have been merged, and would be counted twice. If the store stays unavailable, a few spans are
+      // lost.
       spans[span] = spans[span].filter(({ startAt }) => startAt >= now() - WRITTEN_MS[span]);
       for (const each of spans[span]) await write(span, each);
       const rest = spans[span].filter((each, at, all) => at === all.length - 1 || each.changed.size > 0);

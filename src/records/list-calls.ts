@@ -2,50 +2,50 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { timeOfCallId } from "../http/identity.js";
 import { type CallStore, callsFromBlock, type StoredBlock, type StoredCall } from "./call-block.js";
 
-/** Which calls are wanted; what is undefined does not matter. */
+/** Which calls to list. An undefined field matches every call. */
 export interface CallFilter {
   readonly applicationId: string | undefined;
   readonly provider: string | undefined;
   readonly errorType: string | undefined;
-  /** Digests of one user, any of which may be in a record. */
+  /** Digests of one user; a record may hold any of them. */
   readonly users?: readonly string[] | undefined;
-  /** The caller's own id of its request. */
+  /** The caller's own x-request-id. */
   readonly requestId?: string | undefined;
-  /** When calls came in, milliseconds since the epoch: from `startAt` on, and before `endAt`. */
+  /** Arrival time in milliseconds since the epoch: from `startAt` (inclusive) to `endAt` (exclusive). */
   readonly startAt?: number | undefined;
   readonly endAt?: number | undefined;
 }
 
-/** A place among the calls, which are listed from the newest to the oldest: behind this one of this block. */
+/** A cursor in the list, which runs from newest to oldest: the next page starts after this call of this block. */
 export interface CallPosition {
   readonly sequence: number;
   readonly index: number;
 }
 
-/** Some calls, and where the next ones begin. */
+/** One page of calls, and the cursor of the next. */
 interface CallPage {
   readonly calls: readonly StoredCall[];
   /** Undefined when there are no more. */
   readonly next: CallPosition | undefined;
 }
 
-/** Called for a block that cannot be read, with why: unless it throws, its calls are left out, and the others are listed. */
+/** Called with a block that cannot be read and the error. Unless it throws, the block's calls are skipped. */
 export type OnUnreadable = (block: StoredBlock, error: unknown) => void;
 
 const rethrow: OnUnreadable = (_block, error) => {
   throw error;
 };
 
-/** Read at a time: one to ten megabytes. */
+/** Blocks read at a time: one to ten megabytes. */
 const BLOCKS = 8;
-/** Calls that are looked at for one page, which may then have fewer than asked for, or none (AIP-158). */
+/** Most calls scanned for one page, which may then be shorter than requested, or empty (AIP-158). */
 const MAX_SCANNED = 20_000;
-/** What a call counts for whose block is only searched for a text. */
+/** Cost of a call whose block is only searched for a text, relative to a scanned call. */
 const SEARCHED = 0.1;
-/** What blocks of other times count that are passed by for one look. */
+/** Cost of the blocks outside the time range that one query skips, in scanned calls. */
 const PASSED = 50;
 
-/** Lists calls, newest first, up to `pageSize` of them. */
+/** Lists up to `pageSize` calls, newest first. */
 export async function listCalls(
   store: Pick<CallStore, "list">,
   filter: CallFilter,
@@ -55,7 +55,7 @@ export async function listCalls(
   const calls: StoredCall[] = [];
   let at = from;
   for (let scanned = 0; scanned < MAX_SCANNED; await nextTurn()) {
-    // The block that a page ended in is read again where it has more.
+    // The block in which the previous page ended is read again if calls are left in it.
     const beforeSequence = at && (at.index === 0 ? at.sequence : at.sequence + 1);
     const { applicationId, startAt, endAt } = filter;
     const blocks = await store.list({ applicationId, startAt, endAt, beforeSequence, limit: BLOCKS });
@@ -78,7 +78,7 @@ export async function listCalls(
   return { calls, next: at };
 }
 
-/** Texts of which a block has one where it has a wanted call, as they stand in it; none where any block may. */
+/** A block with a wanted call contains one of these texts. Empty when the filter does not allow such a pre-check. */
 function textsOf({ users = [], requestId }: CallFilter): readonly string[] {
   return requestId === undefined ? users : [JSON.stringify(requestId)];
 }
@@ -87,7 +87,7 @@ function mayHave(block: string, texts: readonly string[]): boolean {
   return texts.length === 0 || texts.some((text) => block.includes(text));
 }
 
-/** Whether a call is one of those that a filter names. Pure. */
+/** Whether a call matches a filter. Pure. */
 export function isWantedCall(call: StoredCall, filter: CallFilter): boolean {
   const {
     applicationId,
@@ -109,7 +109,7 @@ export function isWantedCall(call: StoredCall, filter: CallFilter): boolean {
   );
 }
 
-/** Finds a call by its id; undefined when it is not kept, or not any more. */
+/** Finds a call by its id; undefined when there is no record of it, or no longer. */
 export async function findCall(
   store: Pick<CallStore, "findBlock">,
   callId: string,
@@ -130,14 +130,14 @@ function readBlock(block: StoredBlock, onUnreadable: OnUnreadable): readonly Sto
   }
 }
 
-/** Characters that are read before others have their turn: some milliseconds. */
+/** Characters parsed before yielding to the event loop: some milliseconds. */
 const MAX_CHARACTERS = 256 * 1024;
 
 /**
- * Reads the calls of blocks one after the other. Callers decide how long a path and how many parameters a record has, and
- * with them how large a block is: a hundred kilobytes as a rule, two megabytes at most.
+ * Reads blocks one at a time. Callers choose the length of the path and the number of query parameters in a record, and
+ * so the size of a block: usually a hundred kilobytes, at most two megabytes.
  *
- * @param isWanted whether the calls of a block with this text are: finding a word in it takes a hundredth of reading it.
+ * @param isWanted whether to parse a block with this text: searching it takes a hundredth of the time of parsing it.
  */
 export async function* readBlocks(
   blocks: readonly StoredBlock[],
@@ -155,7 +155,7 @@ export async function* readBlocks(
   }
 }
 
-/** Resolves when the work is done or the time is over; rejects as the work does. */
+/** Resolves when the work is done or the timeout has passed; rejects if the work rejects. */
 export async function within(work: Promise<unknown>, ms: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<void>((resolve) => {

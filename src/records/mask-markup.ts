@@ -1,13 +1,13 @@
 import { isSensitiveField, isSensitiveName, MASKED, roleOf } from "./sensitive-name.js";
 
-// Names are bounded, so that no text takes time with the square of its length.
+// Names are bounded, so that no text takes quadratic time.
 const OPENING = /<([\w:.-]{1,64})((?:\s[^<>]*)?)>/g;
 const NAMING_ATTRIBUTE = /\s(?:name|key|field|property)\s{0,8}=\s{0,8}["']?([^"'\s>]{1,64})/i;
 const TEXT_AND_NEXT = /\s{0,64}([^<>]{1,64})<\/[\w:.-]{1,64}\s{0,8}>\s{0,64}<([\w:.-]{1,64})(?:\s[^<>]*)?>/y;
 
 /**
- * Masks what stands in elements of XML or HTML up to their end tags, where the element's name, an attribute, or the
- * element before it says that it is a credential. Pure; made for beginnings of a text, too.
+ * Masks the content of XML and HTML elements that the element's name, an attribute, or the element before it marks as a
+ * credential. Pure; the text may be truncated.
  */
 export function maskElements(text: string): string {
   let masked = "";
@@ -31,14 +31,18 @@ interface Range {
 
 interface Search {
   readonly text: string;
-  /** Elements whose end was looked for in vain. */
+  /** Elements so far whose end tag was searched for and not found. */
   endless: number;
 }
 
-/** Elements without an end, as HTML has some, that are looked at; one after that goes to the end of the text. */
+/**
+ * Most elements without an end tag (HTML has some) that are ignored; a further one is masked to the end of the text.
+ */
 const MAX_ENDLESS = 16;
 
-/** Undefined for what may be seen. A sensitive element that does not end goes to the end of the text. */
+/**
+ * The range to mask; undefined if there is none. A sensitive element without an end tag runs to the end of the text.
+ */
 function contentOf(
   search: Search,
   [, name = "", attributes = ""]: readonly string[],
@@ -56,7 +60,7 @@ function contentOf(
   return roleOf(local.toLowerCase()) === "naming" ? contentOfNext(text, start) : undefined;
 }
 
-/** As in `<name>password</name><value>…</value>`. */
+/** The range to mask in a pair such as `<name>password</name><value>…</value>`. */
 function contentOfNext(text: string, from: number): Range | undefined {
   TEXT_AND_NEXT.lastIndex = from;
   const [all, named = "", next = ""] = TEXT_AND_NEXT.exec(text) ?? [];
@@ -69,7 +73,7 @@ function localName(name: string): string {
   return name.slice(name.lastIndexOf(":") + 1);
 }
 
-/** Where the end tag begins that belongs to an element; undefined when there is none. */
+/** Offset of an element's end tag; undefined when there is none. */
 function endOf(text: string, name: string, from: number): number | undefined {
   const tags = new RegExp(`<(/?)${name.replaceAll(".", "\\.")}(?:\\s[^<>]*)?>`, "gi");
   tags.lastIndex = from;
@@ -82,12 +86,12 @@ function endOf(text: string, name: string, from: number): number | undefined {
   return undefined;
 }
 
-/** RFC 7578 section 4.2: the field that describes a part. */
+/** The header field that names a part (RFC 7578 section 4.2). */
 const DISPOSITION = /^content-disposition[ \t]*:/i;
-/** Most characters of the fields in front of a part's content, of which there are few. */
+/** Most characters of a part's header fields, which are few. */
 const MAX_HEAD = 1024;
 
-/** The content of the part of a multipart body whose Content-Disposition stands at `at`; undefined where none does. */
+/** The content of the multipart part whose Content-Disposition field contains `at`; undefined if there is none. */
 export function partAt(text: string, at: number): Range | undefined {
   const before = text.slice(Math.max(0, at - MAX_HEAD), at);
   const lineStart = before.lastIndexOf("\n") + 1;

@@ -1,21 +1,22 @@
 import { maskElements, partAt } from "./mask-markup.js";
 import { isSensitiveField, isSensitiveName, lettersOf, MASKED, roleOf } from "./sensitive-name.js";
 
-/** RFC 7235 section 2.1: what stands behind a scheme, wherever somebody wrote it. */
+/** The credential after an authentication scheme, anywhere in a text (RFC 7235 section 2.1). */
 const SCHEME = /\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi;
-/** RFC 3986 section 3.2.1. */
+/** User and password in a url (RFC 3986 section 3.2.1). */
 const USER_INFO = /(?<=\/\/)[^\s/?#@"'<>\\]{1,256}@/g;
 /** Text between tags, and attributes. */
 const MARKUP_TEXT = /[^<>"]+/g;
 
 /**
- * Masks credentials in the beginning of a text, found by the names in front of them: members of JSON, parameters, parts
- * of a multipart body, elements, attributes, header fields, settings. Pure.
+ * Masks credentials in a text, which may be truncated. Finds them by the names in front of them: JSON members,
+ * parameters, parts of a multipart body, elements, attributes, header fields, settings. Pure.
  *
- * It looks for all of them in every text: types are wrong, and one format stands in strings of another. What it is not
- * sure of it masks. Each level of encoding is looked through once, so that work grows with the length of the text.
+ * It looks for all of these in every text, because content types are wrong and formats are nested in strings of other
+ * formats. When in doubt it masks. Each level of encoding is scanned once, so the work is linear in the length of the
+ * text.
  *
- * @param depth how many encodings it was taken out of.
+ * @param depth how many levels of encoding have been decoded.
  */
 export function maskText(text: string, depth = 0): string {
   const plain = text.includes("&")
@@ -37,7 +38,7 @@ interface Encoding {
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", b: "\b", f: "\f" };
-/** The inside of a string of JSON. */
+/** The inside of a JSON string. */
 const JSON_STRING: Encoding = {
   decode: (text) =>
     text.replace(/\\(?:u([\da-f]{4})|([\s\S]))/gi, (_, hex: string | undefined, letter: string) =>
@@ -46,7 +47,9 @@ const JSON_STRING: Encoding = {
   encode: (text) => JSON.stringify(text).slice(1, -1),
 };
 
-/** RFC 3986 section 2.1. What is no UTF-8, or no escape, is left to be looked at as it is. */
+/**
+ * Percent-encoding (RFC 3986 section 2.1). Malformed escapes stay as they are; bytes that are not UTF-8 become U+FFFD.
+ */
 const PERCENT: Encoding = {
   decode: (text) =>
     text.replace(/(?:%[\da-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll("%", ""), "hex").toString()),
@@ -54,7 +57,7 @@ const PERCENT: Encoding = {
 };
 
 const CHARACTERS: Readonly<Record<string, string>> = { quot: '"', apos: "'", lt: "<", gt: ">", amp: "&" };
-/** What stands for markup in markup. */
+/** Character references of XML and HTML. */
 const ENTITIES: Encoding = {
   decode: (text) =>
     text.replace(/&(?:(quot|apos|lt|gt|amp)|#(\d{1,5})|#x([\da-f]{1,4}));/gi, (_, name, decimal, hex) =>
@@ -65,10 +68,10 @@ const ENTITIES: Encoding = {
   encode: (text) => text.replace(/["'<>&]/g, (character) => `&#${character.charCodeAt(0)};`),
 };
 
-/** JSON within a string within JSON: what is encoded deeper than that is masked. */
+/** Most nested encodings, such as JSON in a string of JSON. Text nested deeper is masked whole. */
 const MAX_DEPTH = 4;
 
-/** What holds nothing to mask stays as it is written. */
+/** Masks an encoded text. Returns it unchanged when there is nothing to mask. */
 function maskEncoded(text: string, { decode, encode }: Encoding, depth: number): string {
   const plain = decode(text);
   if (plain === text) return text;
@@ -77,24 +80,24 @@ function maskEncoded(text: string, { decode, encode }: Encoding, depth: number):
   return masked === plain ? text : encode(masked);
 }
 
-/** A string (the last one may end with its line), what stands between a name and a value, brackets, and words. */
+/** A string (an unclosed one ends with its line), the separator between a name and a value, a bracket, or a word. */
 const TOKEN = /"(?:[^"\\\r\n]|\\[^\r\n])*"?|[:=][:=>]*|[{}<>]|[^\s"'`<>&=:?#;,{}()]+/g;
-/** What no string begins or ends with, but what stands between two: a quotation mark before it had no other. */
+/** Matches a token that is really the gap between two strings: an earlier quotation mark was unpaired. */
 const BETWEEN_STRINGS = /^"\s*[:,}\]]|=\s*"$/;
 
-/** A text and its place in another: what was found there, or what stands there instead. */
+/** A range of a text, with the text found there or its replacement. */
 interface Span {
   readonly start: number;
   readonly end: number;
   readonly text: string;
 }
 
-/** An object or a tag: a name in it may tell what a value in it is. */
+/** An object or a tag: one member may name another, as in `{"name":"password","value":"…"}`. */
 interface Frame {
   readonly outer: Frame | undefined;
-  /** Where the name of a credential stands in it. */
+  /** Offset of a member that names a credential. */
   namedAt?: number;
-  /** Where a value begins in it whose name may follow. */
+  /** Offset of a value whose name may follow. */
   valueAt?: number;
 }
 
@@ -104,7 +107,7 @@ interface Scan {
   frame: Frame;
 }
 
-/** Masks what stands behind names. */
+/** Masks the values of sensitive names. */
 function maskNamed(text: string, depth: number): string {
   const scan: Scan = { text, edits: [], frame: { outer: undefined } };
   for (let at = 0, token = matchFrom(TOKEN, text, at); token !== undefined; token = matchFrom(TOKEN, text, at)) {
@@ -141,7 +144,7 @@ function note({ edits }: Scan, { start, end, text }: Span, masked: string): void
   if (masked !== text) edits.push({ start, end, text: masked });
 }
 
-/** Strings without any of these hold nothing to mask. */
+/** A string without any of these has nothing to mask. */
 const TELLING = /[\\:=<&%@]|bearer|basic/i;
 
 function maskString(string: string, depth: number): string {
@@ -152,7 +155,7 @@ function maskString(string: string, depth: number): string {
   return `"${masked}${end === undefined ? "" : '"'}`;
 }
 
-/** The later of two edits of one place is the one that begins before the other. */
+/** Applies the edits. Of two that overlap, the one that starts first wins; from the same start, the longer one. */
 function edited({ text, edits }: Scan): string {
   let masked = "";
   let at = 0;
@@ -170,10 +173,10 @@ function matchFrom(pattern: RegExp, text: string, from: number): Span | undefine
   return match === null ? undefined : { text: match[0], start: match.index, end: match.index + match[0].length };
 }
 
-/** How far apart a name and its value may stand in one object. */
+/** Longest distance between a name and its value in one object, in characters. */
 const MAX_APART = 512;
 
-/** Masks the value behind a colon or an equals sign if the name before it says so; where to go on. */
+/** Masks the value after a colon or an equals sign if the name before it is sensitive. Returns where to continue. */
 function afterName(scan: Scan, token: Span): number {
   const { text, edits, frame } = scan;
   const name = nameBefore(text, token);
@@ -188,7 +191,7 @@ function afterName(scan: Scan, token: Span): number {
   return role === "naming" ? afterNaming(scan, token, name) : token.end;
 }
 
-/** A name as the value of another one. */
+/** A value short enough to be the name of another value. */
 const SHORT_VALUE = /\s{0,16}(?:"([^"\\]{1,128})"|'([^'\\]{1,128})'|([^\s"'<>{},;&=]{1,128}))/y;
 
 function afterNaming({ text, edits, frame }: Scan, token: Span, name: Name): number {
@@ -210,7 +213,7 @@ interface Name {
   readonly isQuoted: boolean;
   /** The word before it. */
   readonly before: string;
-  /** Characters before it on its line, where there are only spaces and dashes; undefined elsewhere. */
+  /** Its column, when only spaces and dashes precede it on the line; undefined otherwise. */
   readonly indent: number | undefined;
 }
 
@@ -235,12 +238,14 @@ function nameBefore(text: string, { start: separator }: Span): Name {
   return { start, text: decoded(word), isQuoted: false, before, indent };
 }
 
-/** A name that is not encoded correctly is looked at as far as it is. */
+/** Decodes a name, as far as it is encoded correctly. */
 function decoded(name: string): string {
   return PERCENT.decode(JSON_STRING.decode(name));
 }
 
-/** `key` alone is the name of a parameter or a setting, and of any attribute or member. */
+/**
+ * A name that ends in `key` is sensitive only as a parameter or setting: as an attribute or member it is too common.
+ */
 function isSensitive({ text: name, before, isQuoted }: Name, text: string, { text: sign, end }: Span): boolean {
   const isParameter = sign[0] === "=" && !isQuoted && !/["']/.test(text[end] ?? "");
   if (isParameter ? isSensitiveField(name) : isSensitiveName(name)) return true;
@@ -250,13 +255,13 @@ function isSensitive({ text: name, before, isQuoted }: Name, text: string, { tex
 
 const SPACE = /\s*/y;
 const BLANK = /[ \t]*/y;
-/** Python has letters in front of its strings; in YAML and CSV a quotation mark is doubled. */
+/** Python strings may have a prefix letter; YAML and CSV escape a quotation mark by doubling it. */
 const QUOTED = /[bru]{0,2}(?:"(?:[^"\\]|\\[\s\S]|"")*(?:"|\\?$)|'(?:[^'\\]|\\[\s\S]|'')*'|`[^`]*`)/iy;
-/** Of a parameter that only begins like a string or an object. */
+/** The rest of a parameter whose value only begins like a string or an object. */
 const BEHIND_CLOSED = /[^\s&<>,;)}\]]*/y;
 const JSON_SCALAR = /[^\s,}\]]*/y;
 const REST_OF_LINE = /[^\r\n]*/y;
-/** Of a form, or of a setting in a line of its own. */
+/** The value of a form parameter, or of a setting on its own line. */
 const PARAMETER = /[^&\r\n]*/y;
 const PARAMETER_IN_TEXT = /(?:[^&>\s][^&\r\n"<>]*)?/y;
 
@@ -286,13 +291,13 @@ function bareForm(sign: string, { isQuoted, indent }: Name): RegExp {
   return indent === undefined ? PARAMETER_IN_TEXT : PARAMETER;
 }
 
-/** Neither a literal nor a count, as of the tokens of a language model, gives anything away. */
+/** True for true, false, null, an empty value, and a count such as a language model's tokens: they reveal nothing. */
 function isHarmless({ text: name }: Name, value: string): boolean {
   const isCount = /tokens|count$/i.test(name) && /^\d{1,9}$/.test(value);
   return isCount || /^(?:true|false|null|)$/.test(value);
 }
 
-/** What is indented deeper than a name at the beginning of a line belongs to it, in YAML and in header fields. */
+/** Lines indented deeper than a name at the start of a line belong to its value, in YAML and in header fields. */
 function blockEnd(text: string, { text: value, end }: Span, { indent }: Name): number {
   if (indent === undefined) return end;
   let last = end;
@@ -308,7 +313,7 @@ function blockEnd(text: string, { text: value, end }: Span, { indent }: Name): n
 
 const LINE = /\r?\n[^\r\n]*/y;
 
-/** A value whose name comes after it. */
+/** The value in front of its name. */
 function valueBefore(text: string, at: number, name: Name): Span {
   const start = matchFrom(SPACE, text, at)?.end ?? at;
   const quoted = quotedAt(text, start);

@@ -3,14 +3,14 @@ import type { Digests } from "../sealing/seal.js";
 import { blocksFrom, type CallBlock, type CallStore, type EndedCall, USER_PURPOSE, userText } from "./call-block.js";
 import { within } from "./list-calls.js";
 
-/** Written in one transaction: some milliseconds of the event loop, and of the write lock. */
+/** Calls written in one transaction: holds the event loop and the write lock for some milliseconds. */
 const MAX_CALLS = 500;
-/** And, where calls have long paths, this much text, in UTF-16 code units. */
+/** Text written in one transaction, in UTF-16 code units: the lower limit when paths are long. */
 const MAX_LENGTH = 128 * 1024;
 
 /**
- * Puts blocks together that are to be written at once; each is asked for when its batch is. In a batch, every block is of
- * another application.
+ * Groups blocks into batches, one per transaction. Each block is built only when its batch is requested. The blocks of
+ * a batch belong to different applications.
  *
  * @param blocksOfEach the blocks of each application, in order.
  */
@@ -49,56 +49,56 @@ function* cut(blocks: Iterable<CallBlock>): Generator<CallBlock[], void, undefin
   if (batch.length > 0) yield batch;
 }
 
-/** What writing needs. */
+/** Options of {@link createRecordWriter}. */
 interface RecordWriterOptions {
   readonly calls: Pick<CallStore, "append">;
-  /** Names users. */
+  /** Digests user ids. */
   readonly sealer: Pick<Digests, "digest">;
-  /** Most calls of each application that are kept. */
+  /** Most calls kept per application. */
   readonly maxCalls: number;
-  /** Called with the number of calls that were not recorded and the last error behind it, at once and then once a minute. */
+  /** Called with the number of dropped calls and the last error behind it: immediately, then once a minute. */
   readonly onDropped: (count: number, cause: unknown) => void;
 }
 
-/** Records calls beside serving them. */
+/** Records calls in the background. */
 export interface RecordWriter {
-  /** Takes a call in, in a microsecond; drops it when too many wait. Never throws. */
+  /** Queues a call, in a microsecond; drops it when the queue is full. Never throws. */
   add(call: EndedCall): void;
-  /** Calls that were not recorded, since the start. */
+  /** Calls dropped since the start. */
   readonly dropped: number;
-  /** Writes what waits, for at most two seconds; what is left then is dropped. */
+  /** Writes the queued calls for at most two seconds, then drops the rest. */
   close(): Promise<void>;
 }
 
-/** A call waits no longer than this before it is written, in milliseconds. */
+/** Longest wait of a call before it is written. */
 const MAX_WAIT_MS = 500;
 /**
- * Where more calls than this come in that time, they wait longer: at ten thousand a second most of them have left the
- * ring again by then, and are never written.
+ * With more calls than this in that time, they wait longer: at ten thousand a second most have been overwritten in the
+ * ring by then, and are never written.
  */
 const MANY = 500;
 const MAX_BUSY_WAIT_MS = 2000;
-/** Of calls that wait: forty thousand as a rule. From the half on they wait no longer. */
+/** Size of the queue: usually forty thousand calls. From half full, it is written without waiting. */
 const MAX_BYTES = 16 * 1024 * 1024;
-/** Of a call that waits, beside its path and the keys of its query. */
+/** Estimated size of a queued call, without its path, query keys, user id and request id. */
 const CALL_BYTES = 400;
-/** A block goes as a whole, so it is no more than this part of its ring. */
+/** A block is deleted as a whole, so it holds at most a tenth of its application's ring. */
 const BLOCKS_OF_RING = 10;
 const REPORT_MS = 60_000;
 const CLOSE_MS = 2000;
 
 /**
- * Collects calls and writes them in batches, one at a time. Nothing waits for it: where the store is slower than the
- * calls, or away, they are dropped and counted.
+ * Collects calls and writes them in batches, one batch at a time. No call waits for it: when the store is too slow or
+ * unavailable, records are dropped and counted.
  */
 export function createRecordWriter(options: RecordWriterOptions): RecordWriter {
   return new Writer(options);
 }
 
-/** The last calls of an application, while they wait: as many as its ring holds, since more would be deleted at once. */
+/** Queued calls of one application: a ring buffer of `maxCalls`, since the store would delete any more at once. */
 interface Waiting {
   readonly calls: EndedCall[];
-  /** Where the first one stands: behind the last one when more came than there is room for. */
+  /** Index of the oldest call: moves once the buffer is full. */
   first: number;
   bytes: number;
 }
@@ -106,13 +106,13 @@ interface Waiting {
 class Writer implements RecordWriter {
   dropped = 0;
   readonly #options: RecordWriterOptions;
-  /** No more than is written at once, and than a reader should have to go through for one call. */
+  /** Most calls in one block: fits in one transaction, and keeps small what a reader must scan to find one call. */
   readonly #maxBlock: number;
   /** By application. */
   #waiting = new Map<string, Waiting>();
-  /** Of what waits and of what is being written. */
+  /** Size of the queued calls and of those being written. */
   #bytes = 0;
-  /** Calls that do not wait any more, and are not written yet. */
+  /** Calls taken from the queue but not yet written. */
   #unwritten = 0;
   #isClosed = false;
   #timer: NodeJS.Timeout | undefined;
@@ -146,7 +146,7 @@ class Writer implements RecordWriter {
 
   async close(): Promise<void> {
     clearTimeout(this.#timer);
-    // A write that began before may leave what came meanwhile.
+    // A write in progress does not include calls that arrived after it began.
     const written = (async () => {
       await this.#writing;
       await this.#write();
@@ -192,7 +192,7 @@ class Writer implements RecordWriter {
     return this.#writing;
   };
 
-  /** All that wait now; others come meanwhile. */
+  /** Writes the calls queued now; others may arrive meanwhile. */
   async #writeAll(): Promise<void> {
     const waiting = [...this.#waiting];
     this.#unwritten = this.#count();
@@ -210,7 +210,7 @@ class Writer implements RecordWriter {
     for (const [, { bytes }] of waiting) this.#bytes -= bytes;
   }
 
-  /** Only what is written is digested, since most of many calls never are; and once for a user's calls. */
+  /** Digests user ids only as calls are written, since under load most never are, and once per user. */
   #digestsOf(applicationId: string): (userId: string) => string {
     const { sealer } = this.#options;
     const known = new Map<string, string>();

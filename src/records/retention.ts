@@ -3,11 +3,11 @@ import type { CallStore } from "./call-block.js";
 import type { CaptureStore } from "./capture-store.js";
 import { type FigureSpan, type FigureStore, SPAN_MS, settledBefore } from "./figures.js";
 
-/** What forgetting needs. */
+/** Options of {@link startRetention}. */
 export interface RetentionOptions {
   readonly calls: Pick<CallStore, "deleteBefore">;
   readonly captures: Pick<CaptureStore, "deleteBefore">;
-  /** What became of webhook events. */
+  /** Records of webhook deliveries. */
   readonly webhooks: Pick<CallStore, "deleteBefore">;
   readonly figures: Pick<FigureStore, "deleteBefore" | "merge">;
   /** How long records are kept, in days. */
@@ -17,30 +17,30 @@ export interface RetentionOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-/** Deletes what has become too old, and merges figures. */
+/** Deletes expired records and merges figures. */
 export interface Retention {
-  /** Deletes all that is too old now, and merges what can be. */
+  /** Deletes everything that has expired by now, and merges the figures of settled spans. */
   sweep(): Promise<void>;
   close(): void;
 }
 
 const DAY_MS = 86_400_000;
-/** Long enough to look into yesterday's fault; what was captured may be personal. */
+/** Long enough to look into yesterday's fault. No longer, since captures may contain personal data. */
 const CAPTURE_MS = DAY_MS;
 const DELIVERY_MS = 7 * DAY_MS;
-/** What the last hour and the last week are shown by, with the span that has just begun to leave them. */
+/** Covers the last hour and the last week as shown to operators, plus the span that is just leaving that window. */
 const FIGURES_MS: Readonly<Record<FigureSpan, number>> = { MINUTE: 62 * 60_000, HOUR: 7 * DAY_MS + 3_600_000 };
 const EVERY_MS = 60_000;
-/** Deleted in one transaction: a few milliseconds. */
+/** Rows deleted in one transaction: a few milliseconds. */
 const BATCH = 20;
 
 /**
- * Forgets records and captures by age, once a minute, whether calls come or not, and merges the figures of processes.
- * Every process does so: it is one look into an index where nothing is old.
+ * Once a minute, deletes records and captures by age and merges the figures of all processes. Every process runs this:
+ * when nothing has expired, it costs one index lookup.
  */
 export function startRetention(options: RetentionOptions): Retention {
   const { calls, captures, webhooks, figures, days, now, onFault } = options;
-  /** Spans that began before are merged. */
+  /** Spans that began before these times have been merged. */
   const merged: Record<FigureSpan, number> = { MINUTE: 0, HOUR: 0 };
   let isClosed = false;
   const forget = async (store: Pick<CallStore, "deleteBefore">, time: number) => {
@@ -51,7 +51,7 @@ export function startRetention(options: RetentionOptions): Retention {
     forget({ deleteBefore: (time, limit) => figures.deleteBefore(span, time, limit) }, oldestOf(span));
   const mergeFigures = async (span: FigureSpan) => {
     const oldest = oldestOf(span);
-    // A clock that was ahead was set back.
+    // The clock was ahead and has been set back.
     if (merged[span] > now()) merged[span] = 0;
     let at = Math.max(merged[span], oldest - (oldest % SPAN_MS[span]));
     for (const end = settledBefore(span, now()); at < end && !isClosed; at += SPAN_MS[span]) {
@@ -61,12 +61,12 @@ export function startRetention(options: RetentionOptions): Retention {
     }
   };
   const sweepFigures = async () => {
-    // Figures of a minute that cannot be read must not keep those of hours.
+    // A failure on minute figures must not stop the work on hour figures.
     for (const tidy of [forgetFigures, mergeFigures])
       for (const span of ["MINUTE", "HOUR"] as const) await tidy(span).catch(onFault);
   };
   const sweep = async () => {
-    // They are in different files: what keeps the one from being forgotten must not keep the other.
+    // They are in different files, so a failure in one must not stop deletion in another.
     await Promise.all([
       forget(calls, now() - days * DAY_MS),
       sweepFigures(),

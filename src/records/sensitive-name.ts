@@ -1,35 +1,35 @@
-/** What stands for a value that nobody is to see. */
+/** Replaces a masked value. */
 export const MASKED = "[masked]";
 
-/** In a name without its dashes, dots and underscores, lower-case. */
+/** Parts that make a name sensitive, in the spelling of {@link lettersOf}. */
 const NAME_PART =
   /token|secret|passw|passphrase|passcode|credential|authorization|authentication|apikey|accesskey|privatekey|signingkey|sessionid|cookie|jwt|assertion|codeverifier|signature|bearer|hmac/;
 const WHOLE = new Set(["auth", "otp", "pass", "pin", "pwd", "session", "sid", "sig"]);
 
-/** Whether a member of a body says by its name that its value is a credential. Rather one too many than one too few. */
+/** Whether the name of a body's member suggests a credential. Errs on the side of masking. */
 export function isSensitiveName(name: string): boolean {
   const letters = lettersOf(name);
   return WHOLE.has(letters) || NAME_PART.test(letters);
 }
 
-/** The same of a header field or a parameter of a query, where `key` is one as well. */
+/** The same for a header field or query parameter, where a name that ends in `key` counts too. */
 export function isSensitiveField(name: string): boolean {
   return isSensitiveName(name) || lettersOf(name).endsWith("key");
 }
 
-/** A name in the spelling in which names are compared: letters and digits alone, lower-case. */
+/** The form in which names are compared: lower-case letters and digits only. */
 export function lettersOf(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, "");
 }
 
-/** Names of what holds the name of another value, as in `{"name":"password","value":"…"}`. */
+/** Members that hold the name of another value, as in `{"name":"password","value":"…"}`. */
 const NAMING = new Set(
   "name key field header label param parameter property itemprop attribute option variable env id n k".split(" "),
 );
-/** Names of what then holds that value. */
+/** Members that hold that value. */
 const VALUES = new Set("value values val content contents data text default defaultvalue v".split(" "));
 
-/** Whether the value of this name is the name of a value beside it, or that value. */
+/** Whether this member holds the name of a value beside it, or that value. */
 export function roleOf(letters: string): "naming" | "value" | undefined {
   if (NAMING.has(letters)) return "naming";
   return VALUES.has(letters) ? "value" : undefined;

@@ -3,21 +3,21 @@ import { countsOf, createObservations, histogramOf, type Metric, type Observatio
 import { METRICS } from "./metric-list.js";
 
 /**
- * What is told of a call, in its log line and elsewhere: an allow-list of names and numbers. None is a value that a caller
- * or a provider chose, but for the two ids by which a caller finds its own request again.
+ * What log, metrics and traces report of a call: an allow-list of names and numbers. None is a value chosen by a caller
+ * or a provider, except the two ids by which a caller finds its own request: `requestId` and `traceId`.
  */
 export interface CallRecord {
   readonly callId: string;
-  /** The caller's own x-request-id, where it sent one: visible ASCII, 128 characters at most. */
+  /** The caller's own x-request-id, if it sent one: visible ASCII, 128 characters at most. */
   readonly requestId: string | undefined;
-  /** 32 hex digits, where the call belongs to a trace (W3C Trace Context). */
+  /** 32 hex digits, if the call belongs to a trace (W3C Trace Context). */
   readonly traceId: string | undefined;
   readonly surface: string;
-  /** The application's id; undefined when the public key names none. */
+  /** The application's id; undefined when the public key is unknown. */
   readonly applicationId: string | undefined;
   /** The provider's name; undefined when there is no such provider. */
   readonly provider: string | undefined;
-  /** The HTTP method sent, or undefined when the call got no further than its format. */
+  /** The HTTP method sent; undefined when the call was malformed. */
   readonly method: string | undefined;
   /** The provider origin the call went to. */
   readonly origin: string | undefined;
@@ -27,7 +27,9 @@ export interface CallRecord {
   readonly rule: string | undefined;
   /** Code or class of the error behind a failure, such as ECONNREFUSED. */
   readonly cause: string | undefined;
-  /** Milliseconds: the whole call, until the head of a streamed answer, and the parts spent waiting for token and provider. */
+  /**
+   * Milliseconds: the whole call, the time until the head of a streamed answer, and the waits for token and provider.
+   */
   readonly totalMs: number;
   readonly headMs: number | undefined;
   readonly tokenMs: number | undefined;
@@ -36,12 +38,12 @@ export interface CallRecord {
   readonly responseBytes: number;
 }
 
-/** Writes the line of one call. */
+/** Writes the log line of one call. */
 type CallLog = (record: CallRecord) => void;
 
 /**
- * What a pino logger puts a line together from, under pino's own names: exported as `symbols`, but free to change with any
- * version. No line of Node.js up to 26 writes log lines itself.
+ * The parts from which a pino logger builds a line. Their keys are exported as `symbols`, but may change with any
+ * version of pino. Node.js up to version 26 has no logger of its own.
  */
 interface PinoParts {
   readonly [symbols.lsCacheSym]: Readonly<Record<number, string>>;
@@ -52,7 +54,7 @@ interface PinoParts {
 
 const INFO: number = levels.values["info"] ?? 30;
 
-/** One `call` line per call at level info, as the logger itself would write it; costs a comparison when the level is off. */
+/** Writes one `call` line per call at level info, as pino would. Costs one comparison when the level is off. */
 export function createCallLog(logger: Logger): CallLog {
   const parts = logger as unknown as PinoParts;
   return (record) => {
@@ -63,11 +65,11 @@ export function createCallLog(logger: Logger): CallLog {
 }
 
 /**
- * The members of a call's log line as JSON, each with a comma before it. Pure.
+ * The members of a call's log line as JSON, each preceded by a comma. Pure.
  *
- * Written out, since every call has one: 0.3 µs, where JSON.stringify takes 1.6 and pino itself 2.4, of the 62 of a call. The
- * texts are ids, names and words that nobody outside chose, so that nothing in them needs to be escaped; but for the
- * cause, which may be the class of any error, and the caller's own id of its request.
+ * Written by hand, because every call has one: 0.3 µs of a call's 62, where JSON.stringify takes 1.6 and pino itself
+ * 2.4. The values are ids, names and words that no outsider chose, so they need no escaping. The exceptions are the
+ * cause, which may be the class of any error, and the caller's own request id.
  */
 function callMembers(record: CallRecord): string {
   return (
@@ -85,7 +87,7 @@ function callMembers(record: CallRecord): string {
     quoted("cause", record.cause) +
     `,"totalMs":${tenthsText(record.totalMs)}` +
     time("headMs", record.headMs) +
-    // Nearly always there is no wait.
+    // There is almost never a wait.
     (record.tokenMs === undefined || record.tokenMs < 0.05 ? "" : time("tokenMs", record.tokenMs)) +
     time("providerMs", record.providerMs) +
     `,"requestBytes":${record.requestBytes},"responseBytes":${record.responseBytes}`
@@ -96,7 +98,7 @@ function member(name: string, value: string | undefined): string {
   return value === undefined ? "" : `,"${name}":"${value}"`;
 }
 
-/** Whatever text it is. */
+/** For a value that may need escaping. */
 function quoted(name: string, value: string | undefined): string {
   return value === undefined ? "" : `,"${name}":${JSON.stringify(value)}`;
 }
@@ -105,35 +107,35 @@ function time(name: string, ms: number | undefined): string {
   return ms === undefined ? "" : `,"${name}":${tenthsText(ms)}`;
 }
 
-/** To a tenth. Two integers: finding the shortest text of a fraction takes longer than the rest of the line. */
+/** Rounds to a tenth. Prints two integers, since printing a fraction takes longer than the rest of the line. */
 function tenthsText(ms: number): string {
   const tenths = Math.round(ms * 10);
   const rest = tenths % 10;
   return rest === 0 ? `${tenths / 10}` : `${(tenths - rest) / 10}.${rest}`;
 }
 
-/** Counts and times of calls. */
+/** Counts and durations of calls. */
 interface CallMetrics {
   add(call: CallRecord): void;
   read(): readonly Metric[];
 }
 
-/** Stands for a provider that there is not, and for the error of a call that has none. */
+/** Labels for a provider that does not exist and for the error type of a call without an error. */
 const UNKNOWN = "unknown";
 const NONE = "none";
 
-/** By the first digit of the status. */
+/** Indexed by the first digit of the status. */
 const STATUS_CLASSES = [OTHER, "1xx", "2xx", "3xx", "4xx", "5xx"];
 
 /**
- * Providers that are told apart: several times what the catalogue and an operator's files have. Names come from there,
- * and nothing a caller sends makes one; this is for the day on which that changes.
+ * Most providers with series of their own: several times what the catalogue and an operator's files hold. A caller
+ * cannot add a name today; the limit guards against a later change.
  */
 const MAX_PROVIDERS = 1000;
 
 interface ProviderFigures {
   readonly ends: Map<string, End>;
-  /** Calls mostly end like the one before. */
+  /** Cached, since most calls end like the one before. */
   lastEnd: End;
   readonly whole: Observations;
   readonly provider: Observations;
@@ -145,10 +147,10 @@ interface End {
   value: number;
 }
 
-/** What no call ends like. */
+/** Matches no call. */
 const NO_END: End = { labels: { provider: "", surface: "", status_class: "", error_type: "" }, value: 0 };
 
-/** Nothing counted yet. Two look-ups for each call; labels are names of the catalogue and of the contract alone. */
+/** Two look-ups per call. Labels come only from the catalogue and the contract. */
 export function createCallMetrics(): CallMetrics {
   const providers = new Map<string, ProviderFigures>();
   return {
@@ -163,7 +165,7 @@ export function createCallMetrics(): CallMetrics {
         figures.own,
         Math.max(0, wholeMs - (call.providerMs ?? 0) - (call.tokenMs ?? 0)),
       );
-      // A call that was refused has asked no provider.
+      // A refused call never reached a provider.
       if (call.providerMs !== undefined) observe(METRICS.callProviderDuration, figures.provider, call.providerMs);
     },
     read() {

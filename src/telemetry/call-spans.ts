@@ -13,7 +13,7 @@ import {
 } from "@opentelemetry/api";
 import type { CallRecord } from "./call-log.js";
 
-/** What a span that goes on with a caller's trace is begun in. */
+/** The parent context of a call's span: the caller's trace, or the root. */
 function contextFrom(context: TraceContext | undefined): Context {
   if (context === undefined) return ROOT_CONTEXT;
   const { traceId, parentId: spanId, flags: traceFlags, state } = context;
@@ -21,20 +21,20 @@ function contextFrom(context: TraceContext | undefined): Context {
   return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true, ...traceState });
 }
 
-/** How to go on with the trace of a span; undefined when it has none, since nobody makes spans. */
+/** The trace context to pass on from a span; undefined when it has none, because no SDK is registered. */
 function traceContextOf(span: Span): TraceContext | undefined {
   const { traceId, spanId, traceFlags, traceState } = span.spanContext();
   if (!isSpanContextValid({ traceId, spanId, traceFlags })) return undefined;
   return { traceId, parentId: spanId, flags: traceFlags, state: traceState?.serialize() || undefined };
 }
 
-/** Whether an OpenTelemetry SDK has been registered in this process, by whichever copy of the API. */
+/** Whether an OpenTelemetry SDK is registered in this process, through any copy of the API. */
 export function isSdkLoaded(): boolean {
   const provider = trace.getTracerProvider();
   return !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer("") !== undefined;
 }
 
-/** What a call's span is begun with. */
+/** What is known of a call when its span starts. */
 interface SpanOrigin {
   readonly callId: string;
   readonly surface: string;
@@ -43,23 +43,23 @@ interface SpanOrigin {
   readonly traceContext: TraceContext | undefined;
 }
 
-/** Which request a span is of. Nothing of it may be a secret: it is the url as it was before a token came into it. */
+/** The request that a span describes. It contains no secret: this is the url before a token is placed in it. */
 interface SpanRequest {
   readonly method: string;
   readonly origin: string;
-  /** Path and query, of which the query is left out. */
+  /** Path and query; the span leaves out the query. */
   readonly path: string;
 }
 
-/** The RPC that a call is, whatever surface it came in by. */
+/** The RPC that a call amounts to, on any surface. */
 export type SpanMethod = "Call" | "CallStream";
 
-/** Begins the spans of calls. */
+/** Starts the spans of a call. */
 export type StartSpans = (origin: SpanOrigin, method: SpanMethod) => CallSpans;
 
 /**
- * Makes spans with whatever OpenTelemetry SDK is registered in the process; without one they go nowhere. Names and
- * attributes are those of the semantic conventions for HTTP and RPC where there is one.
+ * Creates spans with whatever OpenTelemetry SDK is registered in the process; without one they are no-ops. Names and
+ * attributes follow the semantic conventions for HTTP and RPC where these define one.
  *
  * @see https://opentelemetry.io/docs/specs/semconv/
  * @param version of the relay.
@@ -72,8 +72,8 @@ export function createTracing(version: string): StartSpans {
 const RPC_SYSTEMS: Readonly<Record<string, string>> = { connect: "connectrpc", grpc: "grpc", "grpc-web": "grpc" };
 
 /**
- * The spans of one call: the call itself, and in it the wait for a token and each request to the provider. Within a call
- * that the SDK's sampler has left out none is begun: they would be left out, too, and cost three times as much.
+ * The spans of one call: the call itself, and within it the wait for a token and each request to the provider. If the
+ * SDK's sampler drops the call, no child spans are started: they would be dropped too, at three times the cost.
  */
 export class CallSpans {
   readonly #tracer: Tracer;
@@ -91,7 +91,7 @@ export class CallSpans {
     this.#isRecording = this.#call.isRecording();
   }
 
-  /** Undefined when nobody makes spans and the caller named no trace. */
+  /** Undefined when no SDK is registered and the caller sent no trace context. */
   get traceId(): string | undefined {
     return traceContextOf(this.#call)?.traceId;
   }
@@ -101,7 +101,7 @@ export class CallSpans {
     this.#token = this.#begin("token", SpanKind.INTERNAL, {});
   }
 
-  /** @param errorType undefined when there is a token. */
+  /** @param errorType undefined when a token was obtained. */
   endToken(errorType: string | undefined): void {
     endSpan(this.#token, errorType);
   }
@@ -114,18 +114,18 @@ export class CallSpans {
     this.#request = this.#begin(request.method, SpanKind.CLIENT, attributes);
   }
 
-  /** Where the provider goes on with the trace; undefined when there is none. */
+  /** The trace context to send to the provider; undefined when there is none. */
   requestContext(): TraceContext | undefined {
     return traceContextOf(this.#request ?? this.#call);
   }
 
-  /** @param statusCode undefined when no answer came, and then `errorType` says why. */
+  /** @param statusCode undefined when no answer came; `errorType` then says why. */
   endRequest(statusCode: number | undefined, errorType: string | undefined): void {
     if (statusCode !== undefined) this.#request?.setAttribute("http.response.status_code", statusCode);
     endSpan(this.#request, statusCode !== undefined && statusCode >= 400 ? String(statusCode) : errorType);
   }
 
-  /** The call has ended, and with it what was still open. */
+  /** Ends the call's span. */
   end(record: CallRecord): void {
     if (this.#isRecording) this.#describeEnd(record);
     this.#call.end();
@@ -136,7 +136,7 @@ export class CallSpans {
     if (provider !== undefined) this.#call.setAttribute("relay.provider", provider);
     if (applicationId !== undefined) this.#call.setAttribute("relay.application_id", applicationId);
     if (errorType !== undefined) this.#call.setAttribute("error.type", errorType);
-    // What the caller did wrong is no error of this side (semantic conventions for HTTP spans, status).
+    // A caller's mistake is not an error of the server span (semantic conventions for HTTP spans, status).
     if (errorType !== undefined && status >= 500) this.#call.setStatus({ code: SpanStatusCode.ERROR });
   }
 
@@ -173,19 +173,19 @@ function endSpan(span: Span | undefined, errorType: string | undefined): void {
   span.end();
 }
 
-/** Which trace a request belongs to, as its caller says (W3C Trace Context). */
+/** The trace a request belongs to, according to its caller (W3C Trace Context). */
 export interface TraceContext {
   /** 32 lower-case hex digits, not all zero. */
   readonly traceId: string;
   /** The caller's span: 16 lower-case hex digits, not all zero. */
   readonly parentId: string;
-  /** Bits 0 (sampled) and 1 (random trace id); others are not known and not passed on. */
+  /** Bits 0 (sampled) and 1 (random trace id); other bits are unknown and not passed on. */
   readonly flags: number;
-  /** `tracestate`, checked; undefined when there is none that is well formed. */
+  /** The validated `tracestate`; undefined when absent or malformed. */
   readonly state: string | undefined;
 }
 
-/** What the standard makes everybody pass on (section 3.3.1.5); more is a caller's way to make us carry things. */
+/** The length that every implementation must pass on (section 3.3.1.5). More would let callers use us as a carrier. */
 const MAX_STATE_LENGTH = 512;
 const MAX_STATE_MEMBERS = 32;
 const MAX_PARENT_LENGTH = 512;
@@ -193,14 +193,14 @@ const KNOWN_FLAGS = 0b11;
 
 const PARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 const ALL_ZERO = /^0+$/;
-/** Section 3.3.1.3.1; a tenant's key may begin with a digit. */
+/** Section 3.3.1.3.1. A multi-tenant key may begin with a digit. */
 const STATE_KEY = /^(?:[a-z][\da-z_*/-]{0,255}|[\da-z][\da-z_*/-]{0,240}@[a-z][\da-z_*/-]{0,13})$/;
 /** Section 3.3.1.3.2. */
 const STATE_VALUE = /^[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
 /**
- * Reads the fields of a request. Pure. Undefined when there is no traceparent or a malformed one; a malformed tracestate
- * is left out (W3C Trace Context, sections 3.2.2 and 3.3.1). Fields that came twice are read as they were joined by `, `.
+ * Parses the trace headers of a request. Pure. Undefined when traceparent is missing or malformed; a malformed
+ * tracestate is dropped (W3C Trace Context, sections 3.2.2 and 3.3.1). Expects repeated fields already joined by `, `.
  */
 export function parseTraceContext(
   traceparent: string | undefined,
@@ -213,7 +213,7 @@ export function parseTraceContext(
   return { traceId, parentId, flags: Number.parseInt(flags, 16) & KNOWN_FLAGS, state: parseState(tracestate) };
 }
 
-/** The fields of a request that goes on with it (version 00). */
+/** The header fields that pass a trace context on (version 00). */
 export function fieldsFromTraceContext(context: TraceContext): ReadonlyArray<readonly [name: string, value: string]> {
   const flags = context.flags.toString(16).padStart(2, "0");
   const parent = ["traceparent", `00-${context.traceId}-${context.parentId}-${flags}`] as const;
@@ -222,7 +222,7 @@ export function fieldsFromTraceContext(context: TraceContext): ReadonlyArray<rea
 
 function parseState(text: string | undefined): string | undefined {
   if (text === undefined || text.length > MAX_STATE_LENGTH) return undefined;
-  // An empty member says nothing (section 3.3.1.2).
+  // Empty members are allowed and ignored (section 3.3.1.2).
   const members = text
     .split(",")
     .map((member) => member.trim())
@@ -232,7 +232,7 @@ function parseState(text: string | undefined): string | undefined {
   return isGood && members.length > 0 ? members.join(",") : undefined;
 }
 
-/** Undefined for a member that is malformed. */
+/** The key of a tracestate member; undefined when the member is malformed. */
 function stateKeyOf(member: string): string | undefined {
   const equals = member.indexOf("=");
   const key = member.slice(0, Math.max(0, equals));

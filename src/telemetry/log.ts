@@ -2,36 +2,38 @@ import cluster from "node:cluster";
 import { writeSync } from "node:fs";
 import { type Logger, pino } from "pino";
 
-/** A log, and what became of its lines. */
+/** A logger, and the number of lines it dropped. */
 export interface Log {
   readonly logger: Logger;
-  /** Lines since the start that were dropped because nobody read standard output. */
+  /** Lines dropped since the start because standard output was not read. */
   droppedLines(): number;
 }
 
 /**
- * JSON lines on standard output. Nothing is logged by deny-list: callers pass names and numbers that are fit to be read.
+ * Writes JSON lines to standard output. There is no deny-list: callers pass only names and numbers that are safe to
+ * log.
  *
- * Lines are written in blocks; what waits is written when the process exits, whatever for, and before a fatal line is
- * done. Only a process that is killed loses what was logged in the last tenth of a second. A reader that stands still
- * loses lines, which are counted, and stops nothing else.
+ * Lines are written in blocks. Buffered lines are flushed when the process exits, for whatever reason, and with each
+ * fatal line. Only a killed process loses the last tenth of a second. When the reader stalls, lines are dropped and
+ * counted; nothing else is held up.
  *
- * @param isShared whether standard output is that of other processes, too.
+ * @param isShared whether other processes write to the same standard output.
  */
 export function createLog(level: string, isShared = false): Log {
-  // Node.js makes a pipe non-blocking as soon as its stream is asked for: from then on what cannot be taken is refused.
+  // Accessing process.stdout makes Node.js set a pipe to non-blocking: a write to a full pipe then fails with EAGAIN.
   const { fd } = process.stdout;
   const output = { write: (bytes: Buffer) => writeSync(fd, bytes) };
-  const onTaken = (dropped: number) => logger.warn({ dropped }, "log lines were dropped: nobody read them");
+  const onTaken = (dropped: number) =>
+    logger.warn({ dropped }, "log lines were dropped because standard output was not read fast enough");
   const blocks = createLineBlocks(output, onTaken, isShared);
-  // With workers each line says whose it is; a single process has nobody to be told from.
+  // With workers, each line carries the process id; a single process does not need one.
   const base = cluster.isWorker ? { worker: process.pid } : null;
   const logger = pino({ level, base, timestamp: createIsoTime() }, blocks);
   process.on("exit", () => blocks.flushSync());
   return { logger, droppedLines: () => blocks.dropped };
 }
 
-/** The time member of a line (RFC 3339, UTC): all but the milliseconds is made once a second. */
+/** The time member of a line (RFC 3339, UTC). All but the milliseconds is formatted once a second. */
 function createIsoTime(): () => string {
   let second = Number.NaN;
   let prefix = "";
@@ -47,8 +49,8 @@ function createIsoTime(): () => string {
 }
 
 /**
- * What a foreign error may leave in a log: its class, its code or that of the error behind it, and where in our code it
- * was caught. Never its text, which may quote input (threats J14, L05).
+ * What may be logged of a foreign error: its class, its code or its cause's, and the top frame of its stack. Never its
+ * message, which may quote input (threats J14, L05).
  */
 export function describeError(error: unknown): {
   readonly class: string;
@@ -64,7 +66,7 @@ export function describeError(error: unknown): {
   };
 }
 
-/** The first line of the stack that is no part of the text, of which any line may look like one. */
+/** The first stack frame. Skips the message, since any line of it may look like a frame. */
 function placeOf({ stack = "", message }: Error): string | undefined {
   return stack
     .slice(stack.indexOf(message) + message.length)
@@ -73,7 +75,7 @@ function placeOf({ stack = "", message }: Error): string | undefined {
     ?.trim();
 }
 
-/** What stood behind a failure, for the log: a code or a class, never a text. */
+/** The cause of a failure, for the log: a code or a class, never a message. */
 export function causeOf(error: unknown): string | undefined {
   const cause = error instanceof Error ? error.cause : undefined;
   if (!(cause instanceof Error)) return undefined;
@@ -81,42 +83,42 @@ export function causeOf(error: unknown): string | undefined {
   return [code ?? cause.name, rule].filter((part) => typeof part === "string").join(" ");
 }
 
-/** Where log lines go, which takes what it can without waiting. */
+/** A non-blocking output for log lines. */
 interface LineOutput {
-  /** Returns how many octets were taken. Throws when none can be just now, or any more. */
+  /** Returns how many bytes were written. Throws when none can be written at the moment, or ever again. */
   write(bytes: Buffer): number;
 }
 
 /** A destination for log lines. */
 interface LineBlocks {
-  /** Never waits: a line that there is no room for is dropped. */
+  /** Never blocks: drops the line when the buffer is full. */
   write(line: string): void;
-  /** Writes what waits, for a second at most: a reader that stands still must not keep the process from ending. */
+  /** Writes buffered lines, for at most a second: a stalled reader must not keep the process from exiting. */
   flushSync(): void;
-  /** Lines that were dropped since the start. */
+  /** Lines dropped since the start. */
   readonly dropped: number;
 }
 
-/** Lines are written at once when they have become so long together: a system call for each costs more than making it. */
+/** Buffered lines are written when they reach this length: a system call per line costs more than building the line. */
 const BLOCK_LENGTH = 16 * 1024;
-/** A line waits no longer than this, in milliseconds. */
+/** Longest time that a line is buffered. */
 const MAX_WAIT_MS = 100;
-/** What was not taken is offered again after so long, in milliseconds, or with the next block. */
+/** Delay before an incomplete write is retried, unless the next block comes first. */
 const RETRY_MS = 20;
-/** What may wait for a reader: the lines of some ten thousand calls. */
+/** Most bytes buffered for a slow reader: the lines of some ten thousand calls. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const MAX_FLUSH_MS = 1000;
-/** What a pipe takes in one piece or not at all (pipe(7) of Linux; POSIX asks for less). */
+/** Largest atomic write to a pipe (Linux pipe(7); POSIX guarantees less). */
 const PIPE_BUF = 4096;
 
 /**
- * Puts lines together to blocks, and drops lines instead of waiting for a reader that takes none. SonicBoom, which pino
- * would write through, can do both, but measures the whole block anew with each line; to drop it has to write in the
- * thread pool, where a standing reader holds a thread and the last lines before an exit may be lost.
+ * Batches lines into blocks, and drops lines rather than wait for a stalled reader. SonicBoom, pino's default
+ * destination, can do both, but it measures the whole block again with each line. To drop lines it must write in the
+ * thread pool, where a stalled reader blocks a thread and the last lines before an exit may be lost.
  *
- * @param onTaken called when all that waited has been taken after lines were dropped: with how many.
- * @param isShared whether other processes write to the same output: then whole lines are written, in pieces of which a
- *   pipe takes all or nothing. Of more it takes a part when it is full, and the line of another process would come next.
+ * @param onTaken called with the number of dropped lines, once the buffer has been written out.
+ * @param isShared whether other processes write to the same output. Whole lines are then written in pieces of at most
+ *   PIPE_BUF, which are atomic. A larger write to a full pipe may be split, with another process's line in between.
  */
 export function createLineBlocks(output: LineOutput, onTaken: (dropped: number) => void, isShared = false): LineBlocks {
   const maxPieceBytes = isShared ? PIPE_BUF : Number.POSITIVE_INFINITY;
@@ -164,7 +166,7 @@ export function createLineBlocks(output: LineOutput, onTaken: (dropped: number) 
     waiting = waiting.slice(at);
   }
 
-  /** What is not taken of a block just now. */
+  /** Writes what it can of a block; returns the rest. */
   function restOf(block: Buffer): Buffer {
     let rest = block;
     while (rest.length > 0) {
@@ -190,7 +192,7 @@ export function createLineBlocks(output: LineOutput, onTaken: (dropped: number) 
     flushSync() {
       offer();
       const until = performance.now() + MAX_FLUSH_MS;
-      // Once all is taken there may be a line that says how many were dropped.
+      // When everything is written, `onTaken` may add a line that reports how many were dropped.
       while (waiting.length + lines.length > 0 && performance.now() < until) {
         if (waiting.length > 0) Atomics.wait(NEVER_WOKEN, 0, 0, RETRY_MS);
         offer();
@@ -202,19 +204,22 @@ export function createLineBlocks(output: LineOutput, onTaken: (dropped: number) 
   };
 }
 
-/** Nobody wakes who waits for it. */
+/** Used to sleep synchronously: nothing ever notifies it. */
 const NEVER_WOKEN = new Int32Array(new SharedArrayBuffer(4));
 
 const LINE_FEED = 0x0a;
 
-/** Of the lines at the beginning of a block that have so many octets at most; of one line where that has more. */
+/** Length of as many leading lines of a block as fit in `maxBytes`, or of the first line if that alone is longer. */
 function lengthOfLines(block: Buffer, maxBytes: number): number {
   if (block.length <= maxBytes) return block.length;
   const length = block.lastIndexOf(LINE_FEED, maxBytes - 1) + 1;
   return length > 0 ? length : block.indexOf(LINE_FEED) + 1;
 }
 
-/** A reader that is gone takes nothing either, and what is meant for it is dropped in the end. */
+/**
+ * Bytes written; 0 when the write fails. A reader that has gone looks like a slow one; its lines are dropped in the
+ * end.
+ */
 function takenOf(output: LineOutput, block: Buffer): number {
   try {
     return output.write(block);

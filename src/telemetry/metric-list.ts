@@ -1,9 +1,9 @@
-/** From a provider next door to the default deadline, in seconds. */
+/** Bucket bounds in seconds: from a provider close by up to the default deadline. */
 const CALL_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /**
- * All metrics: names and what each one says. The values of several processes add up, unless `aggregator` says otherwise;
- * `bounds` are those of a histogram's buckets, in seconds. docs/monitoring.md has the same table.
+ * All metrics, with name and help text. Values of several processes are summed unless `aggregator` says otherwise.
+ * `bounds` are the upper bounds of a histogram's buckets, in seconds. docs/monitoring.md has the same table.
  */
 export const METRICS = {
   calls: { name: "relay_calls_total", help: "Calls, by outcome." },
@@ -19,7 +19,7 @@ export const METRICS = {
   },
   callRelayDuration: {
     name: "relay_call_relay_duration_seconds",
-    help: "Time that calls spent in the relay: reading the request, checks, store, answer; without the wait for a token refresh.",
+    help: "Time that calls spent in the relay: reading the request, checks, store, answer; excluding the wait for a token refresh.",
     bounds: [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5],
   },
   callsInFlight: { name: "relay_calls_in_flight", help: "Calls in flight." },
@@ -28,11 +28,11 @@ export const METRICS = {
   maxBufferedBytes: { name: "relay_max_buffered_bytes", help: "Value of RELAY_MAX_BUFFERED_BYTES." },
   rejected: {
     name: "relay_rejected_total",
-    help: "Requests refused for lack of room: calls in flight, bytes, or being read for too long while others waited.",
+    help: "Requests refused because a limit was reached, by reason: calls in flight, buffered bytes, or still being read when others needed the room.",
   },
   callRecordsDropped: {
     name: "relay_call_records_dropped_total",
-    help: "Calls that were not recorded because the store was slow or away.",
+    help: "Calls that were not recorded because the store was slow or unavailable.",
   },
   refreshes: {
     name: "relay_refreshes_total",
@@ -58,7 +58,7 @@ export const METRICS = {
   storeDuration: {
     name: "relay_store_duration_seconds",
     help: "Database reads and writes, including the wait for a lock or a connection. Rows cached in memory do not count.",
-    // From a row in SQLite's own cache to a database that its timeout ends.
+    // From a row in SQLite's own cache up to the database timeout.
     bounds: [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
   },
   storeFailures: {
@@ -75,11 +75,11 @@ export const METRICS = {
   clientConnections: { name: "relay_client_connections", help: "Open TCP connections on the public port." },
   clientConnectionsRefused: {
     name: "relay_client_connections_refused_total",
-    help: "TCP connections refused over the limit of all clients or of one.",
+    help: "TCP connections refused because the limit of all clients or of one was reached.",
   },
   faults: {
     name: "relay_faults_total",
-    help: "Faults, by where they occurred; client and session are mistakes of clients. The log has the details.",
+    help: "Faults, by where they occurred; client and session are client errors. The log has the details.",
     labels: ["where"],
   },
   logLinesDropped: {
@@ -88,7 +88,7 @@ export const METRICS = {
   },
   eventLoopDelay: {
     name: "relay_event_loop_delay_seconds",
-    help: "Event loop delay since the last scrape; of several processes the worst.",
+    help: "Event loop delay since the last scrape; the worst of all processes.",
     aggregator: "max",
   },
   processes: { name: "relay_processes", help: "Processes that answered this scrape." },

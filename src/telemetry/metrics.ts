@@ -13,21 +13,21 @@ import {
 } from "./metric.js";
 import { METRICS } from "./metric-list.js";
 
-/** Everything that one process counts and measures. */
+/** The metrics of one process. */
 export interface Metrics {
   readonly call: (call: CallRecord) => void;
-  /** A refresh of a token has ended. */
+  /** Counts a finished token refresh. */
   readonly refresh: (provider: string, outcome: string) => void;
-  /** An attempt to deliver a webhook has ended. */
+  /** Counts a finished attempt to deliver a webhook. */
   readonly delivery: (outcome: string) => void;
-  /** A fault of ours, by place. */
+  /** Counts a fault of the relay itself, by place. */
   readonly fault: (where: string) => void;
   readonly store: StoreMetrics["add"];
-  /** Adds what somebody else counts; `read` is called at each scrape. */
+  /** Adds metrics that are kept elsewhere; `read` is called at each scrape. */
   addSource(read: () => readonly Metric[]): void;
-  /** How everything stands. */
+  /** The current values of all metrics. */
   read(): readonly Metric[];
-  /** Watches the process no more. */
+  /** Stops monitoring the event loop. */
   close(): void;
 }
 
@@ -65,27 +65,27 @@ function buildInfo(version: string): Metric {
   return gaugesOf(METRICS.buildInfo, [{ labels: { version, node: process.version }, value: 1 }]);
 }
 
-/** Figures of this process. */
+/** Event loop delay, CPU and memory of this process. */
 interface ProcessMetrics {
   read(): readonly Metric[];
   close(): void;
 }
 
-/** The delay is looked at so often, in milliseconds: 50 times a second costs nothing that can be measured. */
+/** Sampling interval of the event loop delay. 50 samples a second cost nothing measurable. */
 const RESOLUTION_MS = 20;
 
 const NS_PER_S = 1e9;
 
-/** Begins to watch the event loop. Delays are those since the last time that they were read. */
+/** Starts monitoring the event loop. Each `read()` reports the delays since the previous one. */
 function createProcessMetrics(): ProcessMetrics {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delay.enable();
   const startedAt = (Date.now() - process.uptime() * 1000) / 1000;
-  // What is recorded is the time between two looks.
+  // Node.js records the time between two samples, which includes the sampling interval.
   const seconds = (ns: number) => Math.max(0, ns - RESOLUTION_MS * 1e6) / NS_PER_S;
   return {
     read() {
-      // No label `quantile`, which is a summary's (promtool check metrics); a summary has no maximum.
+      // Not the label `quantile`: it belongs to summaries (promtool check metrics), and a summary has no maximum.
       const values = [
         { labels: { stat: "p50" }, value: seconds(delay.percentile(50)) },
         { labels: { stat: "p99" }, value: seconds(delay.percentile(99)) },
@@ -111,16 +111,14 @@ function usage(startedAt: number): Metric[] {
   ];
 }
 
-/** What is done with the store. */
 type StoreOperation = "read" | "write";
 
-/** Times and failures of the store. */
+/** Durations and failures of store operations. */
 interface StoreMetrics {
   add(operation: StoreOperation, ms: number, isFailed: boolean): void;
   read(): readonly Metric[];
 }
 
-/** Nothing measured yet. */
 function createStoreMetrics(): StoreMetrics {
   const { storeDuration, storeFailures } = METRICS;
   const durations = { read: createObservations(storeDuration), write: createObservations(storeDuration) };
@@ -143,12 +141,12 @@ function createStoreMetrics(): StoreMetrics {
 /** Media type of {@link expositionOf} (Prometheus text format 0.0.4). */
 export const EXPOSITION_TYPE: string = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** Metrics of one or more processes, added up, as text for Prometheus. */
+/** Aggregates the metrics of one or more processes into text for Prometheus. */
 export function expositionOf(processes: ReadonlyArray<readonly Metric[]>): Promise<string> {
   return registryOf(processes).metrics();
 }
 
-/** Metrics of several processes as if they were one. */
+/** Aggregates the metrics of several processes as if they were one. */
 export async function sumOf(processes: ReadonlyArray<readonly Metric[]>): Promise<readonly Metric[]> {
   return (await registryOf(processes).getMetricsAsJSON()) as unknown as readonly Metric[];
 }

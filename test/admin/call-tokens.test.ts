@@ -186,7 +186,7 @@ describe("rules of an application", () => {
   });
 
   it.each([
-    [[{ providerName: "nobody", rules }], "no provider's name"],
+    [[{ providerName: "nobody", rules }], "not a known provider"],
     [
       [
         { providerName: "sandbox", rules },

@@ -56,7 +56,7 @@ describe.each(["connect", "grpc"] as const)("ConnectionService over %s", (protoc
 
   it.each([
     [{ tokenResponse: "" }, "token_response", "is missing"],
-    [{ tokenResponse: "CANARY" }, "token_response", "is not one"],
+    [{ tokenResponse: "CANARY" }, "token_response", "is invalid"],
     [{ tokenResponse: '{"access_token":"CANARY","expires_in":-5}' }, "token_response", "expires_in must be a number"],
     [{ tokenResponse: '{"access_token":"CANARY é"}' }, "token_response", "access_token"],
     [{ tokenResponse: `{"access_token":"${"CANARY".repeat(11_000)}"}` }, "token_response", "64 KiB"],

@@ -129,8 +129,8 @@ describe("nodeAttention()", () => {
 
   it.each([
     ["long before the end of its line", "22.12.0", -91, []],
-    ["90 days before it", "22.12.0", -90, ["Support of Node.js 22 ends on 2027-04-30. Upgrade to a supported line."]],
-    ["past it", "22.99.1", 1, ["Support of Node.js 22 ended on 2027-04-30. Upgrade to a supported line."]],
+    ["90 days before it", "22.12.0", -90, ["Support for Node.js 22 ends on 2027-04-30. Upgrade to a supported line."]],
+    ["past it", "22.99.1", 1, ["Support for Node.js 22 ended on 2027-04-30. Upgrade to a supported line."]],
     ["of a line whose end is not known", "99.0.0", 9999, []],
     ["of a line that goes on", "24.1.0", 1, []],
   ])("says of a version %s what it has to", (_what, version, days, messages) => {

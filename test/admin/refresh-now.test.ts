@@ -88,7 +88,7 @@ describe("RefreshConnection", () => {
     const key = { publicKey: application.publicKey, userId: "dora", providerName: "sandbox" };
     expect(await failure(admin.connections.refreshConnection(key))).toMatchObject({
       code: "FailedPrecondition",
-      message: expect.stringContaining("nothing to refresh"),
+      message: expect.stringContaining("no refresh token"),
     });
     expect(await recordsOf("dora")).toEqual([]);
     const nobody = { ...key, userId: "nobody" };

@@ -31,7 +31,11 @@ describe("parseTokenFile()", () => {
     ["a short token", "alice operator CANARY_31_characters_is_too_few", "line 1: the token must be 32"],
     ["a long token", `alice operator ${"CANARY".repeat(50)}`, "line 1: the token must be 32"],
     ["a token that no header can hold", `alice operator ${A}é`, "line 1: the token must be"],
-    ["the same token again", `alice operator ${A}\nbob read-only ${A}`, "line 2: this token is on an earlier"],
+    [
+      "the same token again",
+      `alice operator ${A}\nbob read-only ${A}`,
+      "line 2: this token is also on an earlier line",
+    ],
     ["nothing", "# only a comment\n", "has no token"],
   ])("refuses %s, and never quotes a token", (_what, text, problem) => {
     const parse = () => parseTokenFile(text, "some.tokens");

@@ -82,7 +82,7 @@ describe("relay app", () => {
     expect((await folder.run(["app", "show", publicKey])).stdout).toMatch(/^icon +image\/png$/m);
     for (const [name, content, problem] of [
       ["icon.svg", Buffer.from("<svg/>"), "--icon: must be a PNG, JPEG or WebP picture."],
-      ["large.png", Buffer.concat([pngOf(3, 2), Buffer.alloc(16 * 1024)]), "holds more than 16384 bytes"],
+      ["large.png", Buffer.concat([pngOf(3, 2), Buffer.alloc(16 * 1024)]), "is larger than 16384 bytes"],
     ] as const) {
       const refused = await folder.run(["app", "update", publicKey, "--icon", file(name, content)]);
       expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(problem) });

@@ -227,7 +227,7 @@ describe("relay call", () => {
       const result = await createFolder().run([...args, "--protocol", protocol]);
       expect(result).toMatchObject({ exitCode: 1, stdout: "" });
       expect(result.stderr).toBe(
-        `No relay answers at ${origin} (ECONNREFUSED). Start it with 'relay serve', or name another one with --relay.\n`,
+        `No relay answers at ${origin} (ECONNREFUSED). Start it with 'relay serve', or give another address with --relay.\n`,
       );
     },
   );

@@ -91,7 +91,7 @@ describe("relay calls", () => {
       headers: [["authorization", "[masked]"]],
     });
     const { stdout } = await folder.run(["calls", "show", callId]);
-    expect(stdout).toContain("Described by the caller, and not sent:\nGET http");
+    expect(stdout).toContain("Described by the caller, not sent:\nGET http");
     expect(stdout).toContain("The caller was told: This user has no connection");
     expect(stdout).not.toContain("CANARY");
     expect(await folder.json(["key", "rotate"])).toMatchObject({ resealed: 2, left: 0 });
@@ -116,7 +116,7 @@ describe("relay calls", () => {
     const env = { ...process.env, ...folder.env, PUBLIC_KEY: publicKey, CALL_ID: callId };
     const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", script], { cwd: folder.path, env });
     expect(stdout.match(new RegExp(callId, "g"))).toHaveLength(3);
-    expect(stdout).toMatch(/Calls are captured until \S+Z\.\nNothing is captured any more\.\n$/);
+    expect(stdout).toMatch(/Calls are captured until \S+Z\.\nCapturing has stopped\.\n$/);
   });
 });
 

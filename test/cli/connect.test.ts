@@ -28,7 +28,7 @@ interface Bed {
 }
 
 const NO_PROVIDER =
-  /^There is no provider of this name\. Commands read RELAY_PROVIDERS of their own terminal, which is sandbox\.json:shop\.json here; the service's may differ, and --env-file FILE names its settings\. 'relay provider list' lists them\.$/m;
+  /^There is no provider with this name\. Commands read RELAY_PROVIDERS of the terminal they run in, where it is sandbox\.json:shop\.json; the service's may differ, so give its settings with --env-file FILE\. 'relay provider list' lists the providers\.$/m;
 
 let sandbox: Sandbox;
 beforeAll(async () => {
@@ -87,7 +87,7 @@ describe("relay connection link", () => {
       0,
       expect.stringMatching(/^http:\/\/127\.0\.0\.1:8080\/oauth\/connect\?link=[\w-]{43}\n$/),
     ]);
-    expect(stderr).toMatch(/^For one browser, once, until \d{4}-.*Z\.\n$/);
+    expect(stderr).toMatch(/^Valid once, in one browser, until \d{4}-.*Z\.\n$/);
   });
 
   it.each([
@@ -214,7 +214,7 @@ describe("relay connection refresh", () => {
     expect((await folder.json(["connection", "show", ...named], { env })).lastFailure).toBe("invalid_client");
     await folder.json(["connection", "put", ...named], { env, input: '{"access_token":"a"}' });
     const hopeless = await folder.run(["connection", "refresh", ...named], { env });
-    expect(hopeless).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("nothing to refresh") });
+    expect(hopeless).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("no refresh token") });
   });
 });
 

@@ -122,7 +122,7 @@ describe.each(["SQLite", ...(POSTGRES_URL === undefined ? [] : ["PostgreSQL"])] 
       const relay = await createRelay(database);
       expect(await importLines(relay, `\ufeff${linesOf(GOOD)}\r\n\n`)).toEqual({
         exitCode: 0,
-        stdout: "7 stored, 0 kept that were there already, 0 refused.\n",
+        stdout: "7 stored, 0 existing ones kept, 0 refused.\n",
         stderr: "",
       });
       const shown = async (user: string, provider: string) =>
@@ -199,10 +199,10 @@ describe("relay connection import", () => {
   const BAD: ReadonlyArray<readonly [line: string | object, reason: string]> = [
     ["not json CANARY", "the line is not JSON"],
     ["[1]", "the line is not a JSON object"],
-    [{ ...OAUTH, "CANARY-member": 1 }, "the line has a member that is none of application, user,"],
-    [{ ...OAUTH, application: "CANARY-nobody" }, "application: there is none of this public key"],
-    [{ ...OAUTH, application: 5 }, "application is not a text"],
-    [{ ...OAUTH, provider: "CANARY" }, "provider: there is none of this name"],
+    [{ ...OAUTH, "CANARY-member": 1 }, "the line has a member other than application, user,"],
+    [{ ...OAUTH, application: "CANARY-nobody" }, "application: no application has this public key"],
+    [{ ...OAUTH, application: 5 }, "application is not a string"],
+    [{ ...OAUTH, provider: "CANARY" }, "provider: no provider has this name"],
     [{ ...OAUTH, provider: undefined }, "provider is missing"],
     [{ ...OAUTH, user: "" }, "user is missing"],
     [{ ...OAUTH, user: "u".repeat(257) }, "user is longer than 256 characters"],
@@ -214,17 +214,17 @@ describe("relay connection import", () => {
       "token: The token response's access_token must be printable",
     ],
     [{ ...OAUTH, token: { error: "CANARY" } }, "is missing: this is an error response"],
-    [{ ...OAUTH, secrets: { api_key: "CANARY" } }, "secrets: github takes token"],
+    [{ ...OAUTH, secrets: { api_key: "CANARY" } }, "secrets: github needs token"],
     [{ ...OAUTH, parameters: { "CANARY-name": "a" } }, "parameters: github takes no parameters"],
-    [{ ...OAUTH, parameters: "CANARY" }, "parameters is not a JSON object of texts"],
+    [{ ...OAUTH, parameters: "CANARY" }, "parameters is not a JSON object of strings"],
     [{ ...OAUTH, obtained_at: "CANARY" }, "obtained_at is not a time"],
     [{ ...OAUTH, obtained_at: 17 }, "obtained_at is not a time"],
-    [{ ...OAUTH, sealed: "CANARY" }, "sealed goes without token"],
-    [{ ...OAUTH, token: undefined, sealed: "CANARY" }, "sealed: it was altered"],
-    [{ ...OAUTH, provider: "mailer" }, "token: mailer takes secrets"],
+    [{ ...OAUTH, sealed: "CANARY" }, "sealed cannot be combined with token"],
+    [{ ...OAUTH, token: undefined, sealed: "CANARY" }, "sealed: was altered"],
+    [{ ...OAUTH, provider: "mailer" }, "token: mailer needs secrets"],
     [{ user: "a", provider: "mailer", secrets: { api_key: "CANARY" } }, "secrets.api_key: must be at least 8"],
     [{ user: "a", provider: "mailer", secrets: { "CANARY-name": "x" } }, "secrets: mailer takes api_key"],
-    [{ user: "a", provider: "mailer", secrets: { api_key: 1 } }, "secrets is not a JSON object of texts"],
+    [{ user: "a", provider: "mailer", secrets: { api_key: 1 } }, "secrets is not a JSON object of strings"],
     [{ user: "a", provider: "desk", secrets: { password: "CANARY-pass" } }, "parameters.team: is missing"],
     [
       {
@@ -246,7 +246,7 @@ describe("relay connection import", () => {
     });
     const { exitCode, stdout, stderr } = await importLines(relay, Buffer.concat(pieces));
     const told = stdout.trim().split("\n");
-    expect(told.pop()).toBe(`${BAD.length} stored, 0 kept that were there already, ${BAD.length} refused.`);
+    expect(told.pop()).toBe(`${BAD.length} stored, 0 existing ones kept, ${BAD.length} refused.`);
     expect([stderr, exitCode, stdout.includes("CANARY")]).toEqual(["", 1, false]);
     for (const [at, [, reason]] of BAD.entries()) {
       expect(told[at]).toMatch(new RegExp(`^line ${2 * at + 2}: `));
@@ -264,7 +264,7 @@ describe("relay connection import", () => {
       { ...OAUTH, provider: "github", token: { access_token: "CANARY-2" } },
     ];
     const { counts, refusals } = await importJson(relay, linesOf(lines));
-    expect(refusals).toEqual([{ line: 3, reason: "names the connection of line 1 again" }]);
+    expect(refusals).toEqual([{ line: 3, reason: "repeats the connection of line 1" }]);
     expect(counts).toEqual(report(2, 0, 1));
   });
 
@@ -305,7 +305,7 @@ describe("a line of relay connection export", () => {
     const at = 60;
     const { sealed = "" } = line;
     const flipped = sealed.slice(0, at) + (sealed[at] === "A" ? "B" : "A") + sealed.slice(at + 1);
-    const altered = "sealed: it was altered, or belongs to another connection";
+    const altered = "sealed: was altered or belongs to another connection";
     const wrong = [
       { ...line, sealed: flipped },
       { ...line, sealed: sealed.slice(0, -8) },
@@ -318,10 +318,12 @@ describe("a line of relay connection export", () => {
     const { refusals } = await importJson(other, linesOf(wrong), "--key", key);
     expect(refusals.map(({ reason }) => reason)).toEqual([
       ...Array(6).fill(altered),
-      "sealed goes without token, secrets, parameters, obtained_at",
+      "sealed cannot be combined with token, secrets, parameters, obtained_at",
     ]);
     const elsewhere = await importJson(other, linesOf([line]));
-    expect(elsewhere.refusals).toEqual([{ line: 1, reason: "sealed: the key is not here; give its file with --key" }]);
+    expect(elsewhere.refusals).toEqual([
+      { line: 1, reason: "sealed: the key is not in the key file; give its file with --key" },
+    ]);
     expect((await importJson(other, linesOf([line, eve]), "--key", key)).counts).toEqual(report(2, 0, 0));
   });
 
@@ -345,7 +347,7 @@ describe("a line of relay connection export", () => {
     const env = { RELAY_PROVIDERS: "" };
     const left = await relay.run(["connection", "export", "--sealed", key], { env });
     expect(left.stdout.split("\n").filter(Boolean)).toHaveLength(2);
-    expect(left.stderr).toContain("Left out, since they have ended, fit no definition or do not open: 5.");
+    expect(left.stderr).toContain("Left out because they have ended, match no definition or cannot be opened: 5.");
   });
 
   it("needs a key file that is there, and one is made for its owner alone, once", async () => {

@@ -45,7 +45,7 @@ describe("a connection for a person", () => {
     const { field, json } = shown(failing);
     expect(field("refresh failing since")).toBe(new Date(NOW - HOUR_MS).toISOString());
     expect(field("last answer")).toBe(`server_error at ${new Date(NOW).toISOString()}, failed 7 times`);
-    expect(field("next try")).toBe(`${new Date(NOW + 1000).toISOString()}, when it is called`);
+    expect(field("next try")).toBe(`at the first call after ${new Date(NOW + 1000).toISOString()}`);
     expect(field("can be refreshed")).toBe("yes");
     expect(json).toMatchObject({ failingSince: field("refresh failing since"), lastFailure: "server_error" });
   });

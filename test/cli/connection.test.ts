@@ -148,7 +148,7 @@ describe("relay connection put", () => {
     const noProvider = await put("--app", app, "--user", "ada", "--provider", "nobody");
     expect(noProvider).toMatchObject({ exitCode: 1, stdout: "" });
     expect(noProvider.stderr).toMatch(
-      /no provider of this name\. Commands read RELAY_PROVIDERS of their own terminal, which is not set here;/,
+      /no provider with this name\. Commands read RELAY_PROVIDERS of the terminal they run in, where it is not set;/,
     );
     const noApp = await put("--app", "nobody-at-all", "--user", "ada", "--provider", "github");
     expect(noApp).toMatchObject({ exitCode: 1, stdout: "" });

@@ -67,7 +67,7 @@ describe("relay db drill", () => {
     db.exec("UPDATE connections SET refresh_token = zeroblob(64) WHERE user_id = 'bob'").close();
     const { exitCode, stdout, stderr } = await folder.run(["db", "drill", "--json"]);
     expect([exitCode, JSON.parse(stdout).tables.connections]).toEqual([1, { opened: 3, damaged: 1 }]);
-    expect(stderr).toMatch(/^1 values do not open/);
+    expect(stderr).toMatch(/^1 values cannot be opened/);
   });
 
   it("fails where a value stands in another user's row", async () => {
@@ -157,6 +157,6 @@ describe("relay db drill", () => {
     writeFileSync(join(folder.path, "empty.db"), "");
     const { exitCode, stdout, stderr } = await folder.run(["db", "drill", "empty.db"]);
     expect([exitCode, stdout]).toEqual([1, ""]);
-    expect(stderr).toContain("There is no store of this version");
+    expect(stderr).toContain("The restored database has no store of this version");
   });
 });

@@ -131,7 +131,7 @@ describe.skipIf(POSTGRES_URL === undefined)("commands on PostgreSQL", () => {
     const env = { RELAY_DATABASE: database.url, NODE_ENV: "production" };
     const result = await createFolder().run(["app", "list"], { env });
     expect(result).toMatchObject({ exitCode: 2, stdout: "" });
-    expect(result.stderr).toMatch(/^RELAY_DATABASE: postgres:\/\/127\.0\.0\.1:\d+\/postgres holds no store/);
+    expect(result.stderr).toMatch(/^RELAY_DATABASE: postgres:\/\/127\.0\.0\.1:\d+\/postgres contains no store/);
   });
 });
 

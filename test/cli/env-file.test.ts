@@ -51,7 +51,7 @@ describe("a file of settings", () => {
     const folder = createFolder();
     writeFileSync(join(folder.path, "relay.env"), "NODE_EXTRA_CA_CERTS=ca.pem\nNODE_ENV=production\n");
     const { stderr } = await folder.run(["config", "check"]);
-    expect(stderr).toMatch(/^warning: \S*relay\.env: NODE_EXTRA_CA_CERTS has no effect here/);
+    expect(stderr).toMatch(/^warning: \S*relay\.env: NODE_EXTRA_CA_CERTS has no effect in this file/);
     expect(stderr).not.toContain("NODE_ENV has");
   });
 });

@@ -57,7 +57,9 @@ describe("relay key rotate beside a spool in which a relay that is gone left an 
     await spool.close(() => expect.fail("the leases stay with the answer"));
     const { exitCode, stdout, stderr } = await folder.run(["key", "rotate", "--json"]);
     expect([exitCode, JSON.parse(stdout)]).toMatchObject([1, { resealed: 2, left: 0 }]);
-    expect(stderr).toMatch(/wait in the spool, under an older key: 1\. Keep every key in the file, start the relay/);
+    expect(stderr).toMatch(
+      /waiting in the spool, sealed with an older key: 1\. Keep all keys in the file, start the relay/,
+    );
   });
 });
 

@@ -5,7 +5,7 @@ import { createFolder, HAS_TERMINAL, RELAY, SCRIPT } from "./run-relay.js";
 
 describe("a command that takes long", HAS_TERMINAL, () => {
   it.each([
-    [["db", "backup", "copy.db"], "Copying the database, and checking the copy…"],
+    [["db", "backup", "copy.db"], "Copying the database and checking the copy…"],
     [["key", "rotate"], "Sealing everything again…"],
   ])(
     "says on a terminal how far relay %s is, and takes that away at the end; in a pipe nothing",

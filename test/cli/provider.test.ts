@@ -86,7 +86,7 @@ describe("relay provider", () => {
   it("says that there is no provider of a name", async () => {
     const result = await createFolder().run(["provider", "show", "constructor"]);
     expect(result).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(result.stderr).toMatch(/no provider of this name/);
+    expect(result.stderr).toMatch(/no provider with this name/);
   });
 
   it("names file and field of every problem", async () => {

@@ -64,7 +64,7 @@ describe("relay without a command", () => {
     expect(told).not.toContain("#sign-in=");
     expect(readdirSync(join(folder.path, "data/spool")).filter((name) => name.endsWith(".sign-in"))).toEqual([]);
     const data = join(folder.path, "data");
-    expect(told).toContain(`Made ${data} for settings, database and keys.`);
+    expect(told).toContain(`Created ${data} for settings, database and keys.`);
     for (const name of ["relay.env", "relay.key", "admin.tokens", "relay.db"]) {
       expect([name, statSync(join(data, name)).mode & 0o777]).toEqual([name, 0o600]);
     }
@@ -98,7 +98,7 @@ describe("relay without a command", () => {
     const file = (name: string) => readFileSync(join(folder.path, "data", name), "utf8");
     const before = ["relay.env", "relay.key", "admin.tokens"].map(file);
     const again = await startIn(folder);
-    expect(again.told).not.toContain("Made");
+    expect(again.told).not.toContain("Created");
     expect(["relay.env", "relay.key", "admin.tokens"].map(file)).toEqual(before);
     // One that nobody opened is still good.
     expect((await signIn(again.origin, secret)).status).toBe(200);
@@ -152,10 +152,11 @@ describe("relay without a command", () => {
 });
 
 describe("relay at a terminal", HAS_TERMINAL, () => {
-  it("prints a link that signs in once", async () => {
+  /** What it says at its start. */
+  async function startAtTerminal(folder: CliFolder, more = {}): Promise<string> {
     const line = [process.execPath, RELAY].map((word) => `'${word}'`).join(" ");
-    const env = { PATH: process.env["PATH"] ?? "", ...PORTS };
-    const child = spawn(SCRIPT, ["-qec", line, "/dev/null"], { cwd: createFolder().path, env });
+    const env = { PATH: process.env["PATH"] ?? "", ...PORTS, ...more };
+    const child = spawn(SCRIPT, ["-qec", line, "/dev/null"], { cwd: folder.path, env });
     // Ctrl-C: killing what holds the terminal would leave the relay.
     const stop = async () => {
       if (child.exitCode !== null) return;
@@ -163,10 +164,27 @@ describe("relay at a terminal", HAS_TERMINAL, () => {
       await once(child, "close");
     };
     onTestFinished(stop);
-    const told = await toldUntil(child, "makes another one", child.stdout);
+    return toldUntil(child, "Next: ", child.stdout);
+  }
+
+  it("prints a link that signs in once", async () => {
+    const told = await startAtTerminal(createFolder());
+    expect(told).toContain("'relay console' creates another one.");
     const [, origin = "", secret = ""] = /(http:\S+)\/console\/#sign-in=([\w-]+)/.exec(told) ?? [];
     expect((await signIn(origin, secret)).status).toBe(200);
     expect((await signIn(origin, secret)).status).toBe(403);
+  });
+
+  it("says why there is no link, and how to get one, in the place of the link", async () => {
+    const folder = createFolder();
+    const file = join(folder.path, "readers.tokens");
+    writeFileSync(file, `ada read-only ${"r".repeat(32)}\n`, { mode: 0o600 });
+    const told = (await startAtTerminal(folder, { RELAY_ADMIN_TOKEN_FILE: file })).replaceAll("\r", "");
+    const problem = `RELAY_ADMIN_TOKEN_FILE: ${file} has no operator to sign in.`;
+    expect(told).toContain(
+      `/console/. No sign-in link could be created:\n\n  ${problem}\n\nFix this, then run 'relay console' to get a link.\n`,
+    );
+    expect(told).not.toContain("This link");
   });
 });
 
@@ -181,8 +199,16 @@ describe("relay console", () => {
       stdout: "",
       stderr: expect.stringContaining("RELAY_ADMIN_LISTEN is off"),
     });
-    const none = await createFolder().run(["console"], { env: { RELAY_ADMIN_LISTEN: "127.0.0.1:8081" } });
+    const env = { RELAY_ADMIN_LISTEN: "127.0.0.1:8081" };
+    const other = createFolder();
+    const none = await other.run(["console"], { env });
     expect(none).toMatchObject({ exitCode: 2, stdout: "" });
     expect(none.stderr).toMatch(/^RELAY_ADMIN_TOKEN_FILE: \S+ does not exist\. Start the relay first/);
+    writeFileSync(join(other.path, "admin.tokens"), `ada operator ${"o".repeat(32)}\n`, { mode: 0o600 });
+    const early = await other.run(["console"], { env });
+    expect(early).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(early.stderr).toMatch(
+      /^RELAY_SPOOL: the link cannot be stored in \S+spool \(ENOENT\)\. Start the relay first/,
+    );
   });
 });

@@ -78,7 +78,7 @@ describe("relay webhook", () => {
     for (const command of ["show", "delete"]) {
       const result = await folder.run(["webhook", command, "--app", app]);
       expect(result).toMatchObject({ exitCode: 1, stdout: "" });
-      expect(result.stderr).toBe("The application has no webhook. 'relay webhook put' sets one.\n");
+      expect(result.stderr).toBe("The application has no webhook. 'relay webhook put' creates one.\n");
     }
     await folder.json(["webhook", "put", "--app", app, URI]);
     expect(await folder.json(["webhook", "show", "--app", app])).toMatchObject({ waiting: 0 });

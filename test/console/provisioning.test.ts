@@ -123,7 +123,7 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
     await response.fill("{}");
     await response.press("Enter");
     await page.locator("#connection-tokenResponse:focus").waitFor();
-    expect(await page.locator("#connection-tokenResponse-wrong").textContent()).toContain("token_response is not one");
+    expect(await page.locator("#connection-tokenResponse-wrong").textContent()).toContain("token_response is invalid");
     await response.fill('{"access_token": "CANARY_typed_token", "scope": "read"}');
     expect(await command(page, "Store the connection").textContent()).toBe(
       `relay connection put --app ${application.publicKey} --user grace --provider sandbox < connection.json`,

@@ -41,7 +41,7 @@ describe("a sign-in link in a browser", NEEDS_CHROMIUM, () => {
     await page.getByText("alice (operator)").waitFor();
     const other = await newWatchedPage(browser);
     await other.goto(link);
-    await other.getByText("This sign-in link was used before or has ended.").waitFor();
+    await other.getByText("This sign-in link was already used or has expired.").waitFor();
     expect(await other.getByLabel("Admin token").isVisible()).toBe(true);
     expect(page.complaints).toEqual([]);
     // A link that is pasted over the address of an open page counts as well.

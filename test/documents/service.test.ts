@@ -76,8 +76,8 @@ const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
   "docs/migrating.md": [
     /^$/,
     /github/,
-    /^3 stored, 0 kept that were there already, 0 refused\.\n[\s\S]*a\+b@example\.com/,
-    /^new key +\w+\n0 stored, 3 kept that were there already, 0 refused\.\n$/,
+    /^3 stored, 0 existing ones kept, 0 refused\.\n[\s\S]*a\+b@example\.com/,
+    /^new key +\w+\n0 stored, 3 existing ones kept, 0 refused\.\n$/,
   ],
   "docs/providers.md": [/^googledrive [\s\S]*^amplitude [\s\S]*api\.github\.com[\s\S]*^github: ok/m],
   "docs/scaling.md": [/is up to date/, /applications +1/],

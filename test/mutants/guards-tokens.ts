@@ -164,7 +164,7 @@ export const TOKEN_GUARDS: readonly Guard[] = [
   guard(
     "rules of an application: unknown providers",
     [
-      'if (provider === undefined) return { problem: "is no provider\'s name", entry };',
+      'if (provider === undefined) return { problem: "is not a known provider", entry };',
       "if (provider === undefined) continue;",
     ],
     ADMIN,

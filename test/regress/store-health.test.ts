@@ -44,9 +44,7 @@ async function metric({ adminUrl }: Harness, check: string): Promise<string | un
 }
 
 const toldOf = ({ logLines }: Harness, check: string) =>
-  logLines
-    .map((line) => JSON.parse(line))
-    .filter((line) => line.check === check && line.msg === "the store is not well");
+  logLines.map((line) => JSON.parse(line)).filter((line) => line.check === check && line.msg === "store check failed");
 
 const SPOILED: ReadonlyArray<readonly [what: string, spoil: (file: string) => void]> = [
   ["was deleted", (file) => rmSync(file)],
