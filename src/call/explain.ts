@@ -12,7 +12,7 @@ import { outcomeFromError } from "./outcome.js";
 import { upstreamRequestFrom } from "./send-with-token.js";
 import { createCallTrace, type RelayLog, undecided } from "./trace.js";
 
-/** What explaining needs: what the checks of a call need, and what tells whether a token could be refreshed. */
+/** What explaining needs: the options of the checks, and a way to see whether a token could be refreshed. */
 interface ExplainOptions extends AllowanceOptions, Pick<Refresher, "requireRefreshable"> {
   /** See `createSigningClientFor()`. */
   readonly signingClientFor: (connection: Connection) => Promise<unknown>;
@@ -21,7 +21,7 @@ interface ExplainOptions extends AllowanceOptions, Pick<Refresher, "requireRefre
   readonly onFault: RelayLog["fault"];
 }
 
-/** Every call belongs to a trace of its own, or to none: that a provider would hear of it is known, its ids are not. */
+/** A placeholder: whether a call would pass a trace to the provider is known, the ids of that trace are not. */
 const UNKNOWN_TRACE: TraceContext = {
   traceId: "*".repeat(32),
   parentId: "*".repeat(16),
@@ -30,12 +30,12 @@ const UNKNOWN_TRACE: TraceContext = {
 };
 
 /**
- * Says what would become of a call, by the very checks that a call goes through: no token is opened, nobody is asked,
- * nothing is counted. Never rejects: a store that cannot be used is a refusal like others.
+ * Predicts what would happen to a call, by running the same checks. No token is opened, no request is sent, nothing is
+ * counted. Never rejects: an unusable store is a refusal like any other.
  *
- * What only the provider or the network can tell is not known: that includes the address which DNS gives.
+ * Whatever only the provider or the network decides stays unknown, including the address that DNS returns.
  *
- * @param read gives the call; what it throws is the refusal of a call that is not well formed.
+ * @param read returns the call; what it throws becomes the refusal of a malformed call.
  */
 export async function explainCall(options: ExplainOptions, read: () => Call): Promise<Explanation> {
   let decisions: CallDecisions = undecided();
@@ -58,7 +58,7 @@ export async function explainCall(options: ExplainOptions, read: () => Call): Pr
   }
 }
 
-/** Stands in each place of a credential. */
+/** Replaces each credential. */
 const MASKED = new Secret(MASK);
 
 function maskedRequestFrom(allowed: AllowedCall, now: number) {
@@ -69,7 +69,7 @@ function maskedRequestFrom(allowed: AllowedCall, now: number) {
   return upstreamRequestFrom(allowed, connection, { texts }, tokens, now);
 }
 
-/** What an operator can do about a refusal of a call; empty where the caller's own message says it all. Pure. */
+/** What an operator can do about a refused call; empty where the caller's message is enough. Pure. */
 function adviceOn(errorType: ErrorType, found: CallDecisions): string {
   switch (errorType) {
     case "INVALID_PUBLIC_KEY":

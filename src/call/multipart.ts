@@ -15,7 +15,7 @@ import { formatError } from "../model/errors.js";
 import { isTextType, parseMediaType } from "./text.js";
 import { fieldOf, requireShortName } from "./urlencoded.js";
 
-/** A body and the content-type that goes with it. */
+/** A body and its content-type. */
 interface MultipartBody {
   readonly body: Buffer;
   readonly contentType: string;
@@ -28,7 +28,7 @@ interface JsonFile {
   readonly name: string | undefined;
 }
 
-/** Values by name. */
+/** A JSON object's values by name. */
 type JsonMembers = ReadonlyMap<string, JsonRange>;
 
 interface Part {
@@ -41,21 +41,21 @@ interface Part {
 const MEDIA_TYPE = /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?: ?;[\x20-\x7e]{0,255})?$/;
 
 /**
- * Most characters that stand in front of the parts' contents: 40,000 files with names as people give them. A member's name
- * stands twice in front of each of its files: without a limit, 80 KB of payload become a gigabyte, in ten seconds.
+ * Most characters in the headers of all parts: 40,000 files with ordinary names. A member's name is repeated twice for
+ * each of its files: without a limit, 80 KB of payload become a gigabyte, in ten seconds.
  */
 const MAX_HEADS_LENGTH = 8 * 1024 * 1024;
 
 /**
- * The members of a JSON object as multipart/form-data (RFC 7578), in the order written.
+ * Writes the members of a JSON object as multipart/form-data (RFC 7578), in the order given.
  *
  * An object whose `content` is a string is a file, and so is each element of an array of such objects (under one name);
- * a file without a name gets the member's. Scalars are fields as in {@link queryFromJson}, other arrays and objects are
- * fields with their JSON text as written. `boundary`: 1 to 70 letters and digits that nobody can guess.
+ * a file without a name gets the member's. Scalars become fields as in {@link queryFromJson}; other arrays and objects
+ * become fields with their JSON text as written. `boundary`: 1 to 70 unguessable letters and digits.
  *
- * Fails with CALL_FORMAT_ERROR that names the field.
+ * Fails with CALL_FORMAT_ERROR, which names the field.
  *
- * @param explodeArrays makes a part of each element of an array, whatever it is.
+ * @param explodeArrays makes each element of an array a part of its own, whatever its type.
  */
 export function* formDataFromJson(json: Uint8Array, boundary: string, explodeArrays = false): Steps<MultipartBody> {
   const parts = new FormParts();
@@ -72,12 +72,14 @@ export function* formDataFromJson(json: Uint8Array, boundary: string, explodeArr
 }
 
 /**
- * The members `contentPart0`, `contentPart1`, … of a JSON object as multipart/related (RFC 2387), in the order written.
+ * Writes the members `contentPart0`, `contentPart1`, … of a JSON object as multipart/related (RFC 2387), in the order
+ * given.
  *
- * Each is `{"content": …, "contentType": …}`. A string is text when its type is (JSON, text, XML), else base64; anything
- * else is JSON text as written, `application/json` when it names no type. `boundary` as for {@link formDataFromJson}.
+ * Each is `{"content": …, "contentType": …}`. A string is sent as text when its type is textual (JSON, text, XML), else
+ * it is decoded as base64. Any other content is sent as JSON text as written, as `application/json` by default.
+ * `boundary` as for {@link formDataFromJson}.
  *
- * Fails with CALL_FORMAT_ERROR that names the field.
+ * Fails with CALL_FORMAT_ERROR, which names the field.
  */
 export function* relatedFromJson(json: Uint8Array, boundary: string): Steps<MultipartBody> {
   const parts: Part[] = [];
@@ -89,7 +91,7 @@ export function* relatedFromJson(json: Uint8Array, boundary: string): Steps<Mult
   return { body: yield* joinParts(parts, boundary), contentType: `multipart/related; boundary=${boundary}` };
 }
 
-/** The members of an object by name: the last of each, as in JSON.parse; null counts as missing. */
+/** The members of an object by name. Of duplicates the last one counts, as in JSON.parse; null counts as missing. */
 export function* membersByName(json: Uint8Array, object: JsonRange): Steps<JsonMembers> {
   const members = new Map<string, JsonRange>();
   for (const member of yield* membersInSteps(json, object.start, object.end)) {
@@ -102,7 +104,8 @@ export function* membersByName(json: Uint8Array, object: JsonRange): Steps<JsonM
 /**
  * Reads a file from its members. `field` is its place in the call, for example `payload.files[0]`.
  *
- * Fails with CALL_FORMAT_ERROR that names the field: `content` is missing or not base64, `type` is not a media type.
+ * Fails with CALL_FORMAT_ERROR, which names the field, when `content` is missing or not base64, when `type` is not a
+ * media type, and when a member is not a string or the name is too long.
  */
 export function* fileFromMembers(json: Uint8Array, members: JsonMembers, field: string): Steps<JsonFile> {
   const content = stringAt(json, members, "content", field);
@@ -113,12 +116,12 @@ export function* fileFromMembers(json: Uint8Array, members: JsonMembers, field: 
   return { bytes, type: mediaTypeOf(json, members, "type", field), name };
 }
 
-/** Parts of multipart/form-data, and how much stands in front of their contents. */
+/** Collects the parts of multipart/form-data and limits the total length of their headers. */
 class FormParts {
   readonly list: Part[] = [];
   #headsLength = 0;
 
-  /** Fails with CALL_FORMAT_ERROR that names the field. */
+  /** Fails with CALL_FORMAT_ERROR, which names the field, when the headers become too long. */
   add(part: Part, field: string): void {
     this.#headsLength += part.head.length;
     if (this.#headsLength > MAX_HEADS_LENGTH)
@@ -135,7 +138,7 @@ function* addMember(
   isArray: boolean,
 ): Steps<void> {
   const files = isArray ? yield* filesFrom(json, member) : [yield* membersByName(json, member)];
-  // Once: it may be long, and the files many.
+  // Escaped once: the name may be long, and there may be many files.
   const escaped = escapeName(member.key);
   let isText = true;
   for (const [index, file] of files.entries()) {
@@ -168,7 +171,7 @@ function* addElements(parts: FormParts, json: Uint8Array, member: JsonMember, fi
   }
 }
 
-/** The elements of an array of files; none when any of them is something else. */
+/** The elements of an array of files; empty when any element is not a file. */
 function* filesFrom(json: Uint8Array, array: JsonRange): Steps<JsonMembers[]> {
   const files: JsonMembers[] = [];
   for (const element of elementsInSteps(json, array)) {
@@ -183,7 +186,7 @@ function* filesFrom(json: Uint8Array, array: JsonRange): Steps<JsonMembers[]> {
   return files;
 }
 
-/** Scalars as text, null as the empty text, all else as written. */
+/** Scalars as text, null as empty text, arrays and objects as their JSON text. */
 function* textBytes(json: Uint8Array, value: JsonRange): Steps<Bytes> {
   const bytes = createChunks();
   if (kindAt(json, value.start) === "null") return bytes;
@@ -199,12 +202,12 @@ function isFile(json: Uint8Array, members: JsonMembers): boolean {
   return content !== undefined && kindAt(json, content.start) === "string";
 }
 
-/** @param field name of its member, escaped. */
+/** @param field the member's name, escaped. */
 function fieldPart(field: string, content: Bytes): Part {
   return { head: `Content-Disposition: form-data; name="${field}"`, content };
 }
 
-/** @param field name of its member, escaped. */
+/** @param field the member's name, escaped. */
 function filePart(field: string, { bytes, type, name }: JsonFile): Part {
   const names = `name="${field}"; filename="${name === undefined ? field : escapeName(name)}"`;
   const head = `Content-Disposition: form-data; ${names}\r\nContent-Type: ${type ?? "application/octet-stream"}`;
@@ -212,8 +215,8 @@ function filePart(field: string, { bytes, type, name }: JsonFile): Part {
 }
 
 /**
- * As the HTML standard escapes names in form data (`"`, CR, LF), and also every other control character and a backslash
- * at the end, which some servers read as escaping the quote after it.
+ * Escapes names as the HTML standard does in form data (`"`, CR, LF). Also escapes every other control character, and a
+ * trailing backslash, which some servers would take to escape the closing quote.
  */
 function escapeName(name: string): string {
   return name.replace(/["\p{Cc}]|\\$/gu, encodeURIComponent);
@@ -238,7 +241,7 @@ function* relatedPart(json: Uint8Array, member: JsonMember, field: string): Step
   };
 }
 
-/** An image is base64 also where its format is text (image/svg+xml). */
+/** Images are base64 even where their format is text (image/svg+xml). */
 function isWrittenAsText(type: string): boolean {
   const media = parseMediaType(type);
   return !media.essence.startsWith("image/") && isTextType(media);
@@ -275,7 +278,7 @@ function stringAt(json: Uint8Array, members: JsonMembers, key: string, field: st
   return value;
 }
 
-/** The empty text is what browsers give for a file of unknown type. */
+/** The empty string counts as missing: browsers send it for a file of unknown type. */
 function mediaTypeOf(json: Uint8Array, members: JsonMembers, key: string, field: string): string | undefined {
   const type = stringOf(json, members, key, field);
   if (type === undefined || type === "") return undefined;
@@ -283,7 +286,7 @@ function mediaTypeOf(json: Uint8Array, members: JsonMembers, key: string, field:
   return type;
 }
 
-/** A multipart boundary that nobody can guess (RFC 2046 section 5.1.1): 41 letters and digits. */
+/** Creates an unguessable multipart boundary (RFC 2046 section 5.1.1): 41 letters and digits. */
 export function createBoundary(): string {
   return `relay${randomBytes(18).toString("hex")}`;
 }
