@@ -129,7 +129,7 @@ function mediaTypeFromRaw(raw: readonly string[], redactor: Redactor): MediaType
   return parseMediaType(redactor.text(headerValue(raw, "content-type")));
 }
 
-/** Maps the body and reserves room where the result is more than twice as long. */
+/** Maps the body. Reserves room where the result takes more than the two copies of the body already reserved. */
 function* dataFromBody(
   body: Bytes,
   mediaType: MediaType,
