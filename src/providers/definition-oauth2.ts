@@ -10,9 +10,9 @@ const TOKEN_REQUEST_FORMATS = ["form", "json"] as const;
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
 const MAX_ERROR_LENGTH = 256;
 const MAX_DESCRIPTIONS = 100;
-/** One line that hides nothing: no control characters, and no formats such as bidirectional ones. */
+/** One line without control characters and without format characters such as bidirectional ones. */
 const DESCRIPTION = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u;
-/** A year: what longer lifetimes in token responses are cut to. */
+/** A year, the same cap as for lifetimes in token responses. */
 const MAX_EXPIRES_IN = 31_536_000;
 
 /** Reads the `oauth2` member of a definition; defaults are those of RFC 6749. */
@@ -60,7 +60,9 @@ function parseEndpoints(definition: Definition, policy: EndpointPolicy, report: 
   };
 }
 
-/** RFC 8414 section 2: a url without query and fragment. The text is compared as it is (RFC 9207 section 2.4). */
+/**
+ * A url without query and fragment (RFC 8414 section 2). Kept as written, for exact comparison (RFC 9207 section 2.4).
+ */
 function parseIssuer(text: string, policy: EndpointPolicy, report: Report): string | undefined {
   if (text === "") return undefined;
   const problem = text.includes("?") ? "must have no query" : endpointProblem(text, policy);
@@ -104,7 +106,7 @@ function parseScopeDescriptions({ scopeDescriptions }: Definition, report: Repor
   return { ...scopeDescriptions };
 }
 
-/** Basic by default: the one that every authorization server supports (RFC 6749 section 2.3.1). */
+/** Basic by default, which every authorization server supports (RFC 6749 section 2.3.1). */
 function parseClientAuthentication(text: string, report: Report): OAuth2["clientAuthentication"] {
   const known = CLIENT_AUTHENTICATIONS.find((name) => name === (text || "client_secret_basic"));
   if (known !== undefined) return known;
@@ -174,8 +176,9 @@ const TOKEN_PARAMETERS: ReadonlySet<string> = new Set([
   "refresh_token",
 ]);
 /**
- * The members of `oauth2` that hold parameters, and what each must leave alone. grant_type is one for each grant. Some
- * providers know an address under a name of their own (eBay's RuName), or ask for it in refresh requests as well.
+ * The members of `oauth2` that hold parameters, each with the names it must not contain. codeParameters and
+ * refreshParameters may set grant_type, which differs per grant. They may also set redirect_uri: some providers have
+ * their own name for an address (eBay's RuName), or want it in refresh requests too.
  */
 const MEMBERS = {
   authorizationParameters: AUTHORIZATION_PARAMETERS,
@@ -184,7 +187,7 @@ const MEMBERS = {
   refreshParameters: without(TOKEN_PARAMETERS, "grant_type", "redirect_uri"),
 } as const;
 
-/** Reads the members of a definition's `oauth2` that name parameters of requests. */
+/** Parses the members of `oauth2` that name request parameters. */
 function parseOAuth2Parameters(
   definition: Definition,
   report: Report,
@@ -203,7 +206,7 @@ function parseOAuth2Parameters(
   };
 }
 
-/** An application gives them in the address that it sends a user to, beside the relay's own and the connection values. */
+/** Applications pass these in the connect url, next to the relay's own parameters and the connection values. */
 function parseConnectParameters(
   { connectParameters, clientIdParameter }: Definition,
   { names }: EndpointPolicy,
@@ -254,17 +257,17 @@ const USES = ["grant", "client_authentication", "access_token"] as const;
 const MEMBER = /^[A-Za-z][A-Za-z0-9._:/#-]{0,127}$/;
 const MAX_MEMBERS = 16;
 const MAX_TEXT_LENGTH = 1024;
-/** Those of RFC 7515 section 4.1 that say how the signature is to be read. */
+/** Header parameters of RFC 7515 section 4.1 that decide how the signature is verified. */
 const OWN_HEADER: ReadonlySet<string> = new Set(["alg", "typ", "crit", "b64", "jwk", "jku", "x5u"]);
-/** RFC 7519 section 4.1. */
+/** Claims of RFC 7519 section 4.1 that the relay sets. */
 const OWN_CLAIMS: ReadonlySet<string> = new Set(["iat", "exp", "nbf", "jti"]);
-/** In seconds. Providers take an hour at most, and 60 at least (Box). */
+/** In seconds. Providers accept an hour at most; Box wants 60 at least. */
 const LIFETIME = { least: 60, most: 3600, default: 300 } as const;
 
 /**
- * Reads `oauth2.assertion` of a definition.
+ * Parses `oauth2.assertion` of a definition.
  *
- * @param names of the connection values that header and claims may hold.
+ * @param names connection values that header and claims may use.
  */
 function parseAssertion(definition: AssertionDefinition, names: ReadonlySet<string>, report: Report): Assertion {
   const { algorithm: name, jti, use: text } = definition;

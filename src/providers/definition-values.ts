@@ -8,12 +8,12 @@ import { CONNECT_PARAMETERS, type HostBounds } from "./origin.js";
 import type { ConnectionKind, ConnectionValue, Credential, Provider, Report, ValueSource } from "./provider.js";
 
 const NAME = /^[a-z][a-z0-9_]{0,31}$/;
-/** Names of what is no value of a connection. */
+/** Names that a connection value must not have. */
 const RESERVED: ReadonlySet<string> = new Set([...CONNECT_PARAMETERS, "access_token", "id_token", "refresh_token"]);
 const LABEL = /^[^\p{C}\p{Zl}\p{Zp}]{0,200}$/u;
 const HELP = /^[^\p{C}\p{Zl}\p{Zp}]{0,500}$/u;
 const CALLBACK_PARAMETER = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/;
-/** RFC 6749 sections 4.1.2 and 4.1.2.1, RFC 9207, RFC 5849 section 2.2. */
+/** Parameters of RFC 6749 sections 4.1.2 and 4.1.2.1, RFC 9207 and RFC 5849 section 2.2. */
 const ANSWER_PARAMETERS: ReadonlySet<string> = new Set([
   "code",
   "state",
@@ -23,20 +23,20 @@ const ANSWER_PARAMETERS: ReadonlySet<string> = new Set([
   "oauth_token",
   "oauth_verifier",
 ]);
-/** RFC 6749 section 5.1, RFC 5849 section 2.3. */
+/** Tokens of RFC 6749 section 5.1 and RFC 5849 section 2.3. */
 const TOKEN_MEMBER =
   /(?:^|\.)(?:access_token|refresh_token|id_token|oauth_token|oauth_token_secret|oauth_session_handle)$/;
 const MAX_VALUES = 16;
 const MAX_CHOICES = 100;
 
-/** Where the values are used. */
+/** Where connection values are used. */
 interface Uses extends Pick<Provider, "origins" | "hostTemplates"> {
   readonly places: readonly Credential[];
-  /** Values of default headers. */
+  /** Values of the default headers. */
   readonly headers: readonly string[];
 }
 
-/** Reads the values of a definition; those of hosts that it says nothing of stand behind them. */
+/** Parses the values of a definition. Adds, at the end, parameters of origins that the definition does not describe. */
 export function parseValues(
   kind: ConnectionKind,
   definitions: readonly Partial<Definition>[],
@@ -55,7 +55,9 @@ export function parseValues(
   return [...parsed, ...others.map((name) => parseValue(kind, { name }, uses, () => {}))];
 }
 
-/** Judges where values are looked up: the token goes there, so it must be one of the origins, as the definition writes it. */
+/**
+ * Checks the lookup urls. They receive the token, so each must be at one of the origins, as the definition writes it.
+ */
 export function checkLookups(
   values: readonly ConnectionValue[],
   apiOrigins: readonly string[],
@@ -71,7 +73,7 @@ export function checkLookups(
   });
 }
 
-/** What a definition says of its values as a part of hosts, before anything else is read. */
+/** The bounds of the values as parts of hosts; read before anything else of the definition. */
 export function boundsFromDefinition({ connectionValues }: ProviderDefinition): HostBounds {
   return boundsOf(connectionValues);
 }
@@ -173,21 +175,21 @@ function parseSource(definition: Partial<Definition>, report: Report): ValueSour
   return { kind: client ? "client" : "asked" };
 }
 
-/** In base64 and percent-encoded, any text will do. */
+/** Whether a place sends its text unencoded; base64 and percent-encoding accept any text. */
 function isAsIs(place: Credential): boolean {
   return place.kind === "header" && !isBasic(place);
 }
 
-/** What a matcher may have to try more than once. */
+/** A part of a pattern that a matcher may have to try in several ways. */
 const CHOICE = /[*+?|]|\{(\d+),(\d*)\}/g;
 /** Longest text that is matched against a pattern, in characters. */
 const MAX_MATCHED = 1024;
-/** Of one text, in steps: some 10 ms. */
+/** Most steps to match one text: about 10 ms. */
 const MAX_WORK = 2 ** 17;
 
 /**
- * As HTML reads it (HTML standard, attribute `pattern`). What users write is matched against it, so it must be one that takes
- * no long time whatever they write.
+ * Parses a pattern as HTML does (HTML standard, attribute `pattern`). User input is matched against it, so patterns
+ * that could backtrack for long are refused (ReDoS).
  */
 function parsePattern(text: string, report: Report): RegExp | undefined {
   if (text === "") return undefined;
@@ -206,13 +208,13 @@ function parsePattern(text: string, report: Report): RegExp | undefined {
   try {
     return new RegExp(`^(?:${text})$`, "v");
   } catch {
-    // The engine's own words differ from one version to the next.
+    // Not the engine's message, which differs between versions.
     report("pattern", "is not a regular expression with the flag v, as HTML has it");
     return undefined;
   }
 }
 
-/** In how many ways a pattern without groups that repeat may be tried: each choice multiplies those of the others. */
+/** In how many ways a pattern without repeated groups may be tried: each choice multiplies the others. */
 function workOf(plain: string): number {
   return [...plain.matchAll(CHOICE)].reduce((work, [choice, least, most]) => {
     if (choice === "?" || choice === "|") return 2 * work;

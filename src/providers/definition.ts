@@ -34,8 +34,8 @@ const FIELD_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 const PLACEHOLDERS = ["id_token", "access_token"] as const;
 
 /**
- * Reads a provider definition: the ProtoJSON of relay.admin.v1.Provider. Answers with the provider, or with every
- * problem at once. `file` names the definition in problems.
+ * Parses a provider definition, the ProtoJSON of relay.admin.v1.Provider. Returns the provider, or all problems at
+ * once. `file` names the definition in problems.
  */
 export function parseProvider(
   jsonText: string,
@@ -121,7 +121,7 @@ function parseOrigins(
   });
 }
 
-/** Of origins and endpoints, each once. */
+/** The distinct templates of origins and endpoints. */
 function hostTemplatesOf(
   origins: readonly OriginRule[],
   endpoints: readonly string[],
@@ -163,7 +163,7 @@ function parseDefaultHeaders(
   return { defaultHeaders, hasHeaderTemplates: defaultHeaders.some(([, value]) => isTemplate(value)) };
 }
 
-/** Whether a user may name any host at all. */
+/** Whether a user may choose any host at all. */
 function mayBeAnyHost(values: ConnectionParts["connectionValues"], templates: Provider["hostTemplates"]): boolean {
   return values
     .filter(({ hosts, choices, source }) => hosts.length + choices.length === 0 && source.kind !== "client")
@@ -181,7 +181,7 @@ function parsePlaceholders(names: readonly string[], report: Report): Provider["
 
 const MAX_VALUE_LENGTH = 256;
 
-/** Reads the `expirySignals` of a definition. */
+/** Parses the `expirySignals` of a definition. */
 function parseExpirySignals(signals: readonly SignalDefinition[], report: Report): readonly ExpirySignal[] {
   return signals.map((signal, at) => {
     const reportMember: Report = (field, message) => report(`expirySignals[${at}].${field}`, message);
@@ -195,7 +195,7 @@ function parseExpirySignal(
 ): ExpirySignal {
   if (statusCode < 200 || statusCode > 599) report("statusCode", "must be 200 to 599");
   if (member === "") {
-    // Every good answer would be one.
+    // Every successful answer would be a signal.
     if (statusCode < 400) report("member", "must name a member: a status below 400 alone does not say it");
     if (values.length > 0) report("values", "only together with member");
     return { statusCode, pastLifetime, member: undefined };
