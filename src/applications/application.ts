@@ -63,13 +63,13 @@ export type ApplicationSettings = Pick<
 /** The members of an application that can be changed. */
 export type ApplicationPatch = Partial<ApplicationSettings & Pick<Application, "captureUntil" | "privateKeyHash">>;
 
-/** A page of applications, ordered by public key, byte for byte. */
+/** Selects a page of applications, ordered by public key, byte for byte. */
 export interface ApplicationPage {
   /** Only public keys that begin with this; empty: all. */
   readonly prefix: string;
   /** Starts after this public key, which also begins with `prefix`; undefined: starts with the first. */
   readonly after: string | undefined;
-  /** At most this many rows. */
+  /** Most rows of the page. */
   readonly limit: number;
 }
 

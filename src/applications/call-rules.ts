@@ -108,7 +108,7 @@ function segmentsFrom(path: string): readonly string[] | undefined {
   return isSure ? segments : undefined;
 }
 
-/** `/` has no segment. */
+/** Splits a path into segments; `/` has none. */
 function split(path: string): readonly string[] {
   return path === "/" ? [] : path.slice(1).split("/");
 }

@@ -141,8 +141,9 @@ export interface NewCallToken extends Pick<CallToken, "publicKey" | "userId" | "
 }
 
 /**
- * Creates a call token, the same as any JWT library would with the private key. @param privateKeyHash SHA-256 of the
- * private key.
+ * Creates a call token, the same as any JWT library would with the private key.
+ *
+ * @param privateKeyHash SHA-256 of the private key.
  */
 export function createCallToken(
   { publicKey, userId, providers, rules, now, lifetimeSeconds }: NewCallToken,

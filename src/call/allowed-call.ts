@@ -25,12 +25,12 @@ import { requireSignable } from "./signed-form.js";
 import type { CallTrace } from "./trace.js";
 import type { QueryPair } from "./urlencoded.js";
 
-/** What the checks need. */
+/** Dependencies of the checks. */
 export interface AllowanceOptions extends CallerOptions {
   readonly catalog: ProviderCatalog;
   readonly connections: Pick<ConnectionStore, "find">;
   readonly rateLimiter: RateLimiter;
-  /** A fresh multipart boundary (RFC 2046 section 5.1.1). */
+  /** Creates a multipart boundary (RFC 2046 section 5.1.1). */
   readonly newBoundary: () => string;
   /** Splits the work on large payloads over turns of the event loop. */
   readonly turns: Turns;
@@ -153,10 +153,7 @@ function requireEgress({ url, passed }: Call["description"], provider: Provider,
   return decision;
 }
 
-/**
- * Applies the rules of the application and of the call token to the path and query that are sent, not to the caller's
- * url.
- */
+/** Applies the rules of application and call token to the path and query that are sent, not to the caller's url. */
 function requirePermission(
   { callRules }: Pick<Application, "callRules">,
   { proof: { callToken } }: Call,
@@ -252,7 +249,7 @@ function encode(text: string): string {
 
 /** Counts calls by key, in one-minute windows that begin with the key's first call. */
 export interface RateLimiter {
-  /** Counts one call. Resolves to 0 when it is within the limit, else to the whole seconds until it would be. */
+  /** Counts one call. Resolves to 0 if it is within the limit, else to the whole seconds until the next one may be. */
   take(key: string, callsPerMinute: number): Promise<number>;
   /** Resolves to what `take()` would, without counting. */
   peek(key: string, callsPerMinute: number): Promise<number>;

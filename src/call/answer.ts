@@ -143,7 +143,7 @@ function* dataFromBody(
 }
 
 /**
- * Length of text as it is sent, where one byte may have become three. Other kinds grow to less than twice their length.
+ * Length of text once written, where one byte may have become three. Other kinds grow to less than twice their length.
  */
 function* writtenLength(data: AnswerData): Steps<number> {
   switch (data.kind) {
@@ -316,10 +316,7 @@ function startOf({ pieces }: Bytes): Buffer {
   return Buffer.concat(pieces.slice(0, BYTE_ORDER_MARK_BYTES)).subarray(0, BYTE_ORDER_MARK_BYTES);
 }
 
-/**
- * Filters and redacts the fields. Names stay as received; repeated fields are joined under the first spelling of the
- * name.
- */
+/** Filters and redacts the fields. Names stay as received; repeated fields are joined under their first spelling. */
 function headersFromRaw(
   raw: readonly string[],
   redactor: Redactor,

@@ -23,7 +23,7 @@ export interface BodyInput {
   readonly contentType: string | undefined;
   /** Whether the caller sent `x-payload-type: file`. */
   readonly payloadTypeFile: boolean;
-  /** Makes a multipart boundary: 1 to 70 letters and digits that nobody can guess. Called at most once. */
+  /** Creates a multipart boundary: 1 to 70 unguessable letters and digits. Called at most once. */
   readonly newBoundary: () => string;
   /** Charged for the bytes that are rewritten. */
   readonly memory: Room;
@@ -40,7 +40,7 @@ export interface DecidedBody extends Content {
 interface Content {
   /** Undefined: the request has no body. */
   readonly body: Uint8Array | undefined;
-  /** The content-type to send; without a body it is the caller's own. */
+  /** The content-type to send; without a body, the caller's own. */
   readonly contentType: string | undefined;
   /** To append to the url's query, in order. */
   readonly query: readonly QueryPair[];

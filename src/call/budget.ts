@@ -3,9 +3,9 @@ import { overloaded, RelayError } from "../model/errors.js";
 
 /** Limits for all calls together. */
 interface BudgetLimits {
-  /** Calls at once. */
+  /** Concurrent calls. */
   readonly maxInFlight: number;
-  /** Bytes of request and answer bodies of all calls at once. */
+  /** Bytes of all buffered request and answer bodies together. */
   readonly maxBufferedBytes: number;
 }
 
@@ -17,8 +17,7 @@ export interface Reservation {
   /** The party charged for it: one object per application, or per network until the application is known. */
   readonly owner: unknown;
   /**
-   * Sets the function that is called when the reservation is evicted, replacing any earlier one. By then it is
-   * released.
+   * Sets the function that is called on eviction, replacing any earlier one. By then the reservation is released.
    *
    * A method rather than a property: V8 allocates a closure that is assigned to a property in the old generation. All
    * that it reaches, the whole request, would be promoted with it and kept until the next full GC.
@@ -40,7 +39,7 @@ export interface Reservation {
   release(): void;
 }
 
-/** Answers OVERLOADED instead of running out of memory. */
+/** Limits calls and memory, so that the relay answers OVERLOADED instead of running out of memory. */
 export interface Budget {
   /**
    * Opens a reservation for a request whose body is not read yet.
@@ -312,8 +311,7 @@ export interface StreamGarbage {
 }
 
 /**
- * Bytes between two collections: each takes a fraction of a millisecond, and the garbage is a small part of a relay's
- * memory.
+ * Bytes between two collections: each takes a fraction of a millisecond, and the garbage stays a small part of memory.
  */
 const MAX_BYTES = 8 * 1024 * 1024;
 

@@ -14,7 +14,7 @@ const MAX_QUERY_BYTES = 32 * 1024;
 
 /** The caller-controlled part of the request. */
 export interface CheckedCall {
-  /** Real HTTP method, upper-case. */
+  /** The HTTP method sent: not a pseudo-method. Upper-case, except in a passed-through request. */
   readonly method: string;
   /** Headers to forward, including the body's content-type. */
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>;
@@ -94,10 +94,7 @@ function payloadOf({ method, payload }: CallDescription): Uint8Array | undefined
   return payload !== undefined && /^(?:get|head|getfile)$/i.test(method) ? short(payload, "payload") : payload;
 }
 
-/**
- * Fails for text too long for a query: no server accepts a longer request line, and encoding one would delay other
- * calls.
- */
+/** Fails for text too long for a query: no server accepts a longer request line, and encoding it would delay others. */
 function short(json: Uint8Array, field: string): Uint8Array {
   if (json.length <= MAX_QUERY_BYTES) return json;
   throw formatError(`${field} is too long for a query: more than ${MAX_QUERY_BYTES} bytes.`);
@@ -115,10 +112,7 @@ function withContentType(headers: CheckedCall["headers"], contentType: string | 
  */
 export type Surface = "rest" | "stream" | "via" | "mcp" | "connect" | "grpc" | "grpc-web" | "admin";
 
-/**
- * Deepest nesting and most keys of a call's JSON (threats J01, J11): far more than any API uses, far less than costs
- * time.
- */
+/** Deepest nesting and most keys of a call's JSON (threats J01, J11): far beyond any API, far below what costs time. */
 export const CALL_JSON_LIMITS = { maxDepth: 64, maxKeys: 10_000 } as const;
 
 /** How the provider's body is returned: mapped to `data`, or as exact bytes. */
@@ -130,7 +124,7 @@ export interface CallDescription {
   readonly method: string;
   /** UTF-8 JSON text of an object, `{}` included, exactly as the caller wrote it; undefined for missing and null. */
   readonly payload: Uint8Array | undefined;
-  /** In the order written; names as written. */
+  /** In the order given, with names as written. */
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>;
   /** UTF-8 JSON text of a non-empty object; undefined for missing, null and `{}`. */
   readonly queryString: Uint8Array | undefined;

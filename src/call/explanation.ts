@@ -8,10 +8,7 @@ import type { Provider } from "../providers/provider.js";
 import type { UpstreamRequest } from "../upstream/request.js";
 import type { CheckedCall } from "./call.js";
 
-/**
- * What the checks of a call decided; undefined for checks not reached. Log line, record and explanation are made from
- * it.
- */
+/** What the checks of a call decided; undefined for checks not reached. Basis of log line, record and explanation. */
 export interface CallDecisions {
   /** The application of the public key, even if disabled. */
   readonly application: Application | undefined;

@@ -72,8 +72,7 @@ export function* formDataFromJson(json: Uint8Array, boundary: string, explodeArr
 }
 
 /**
- * Writes the members `contentPart0`, `contentPart1`, … of a JSON object as multipart/related (RFC 2387), in the order
- * given.
+ * Writes the members `contentPart0`, `contentPart1`, … of a JSON object as multipart/related (RFC 2387), in order.
  *
  * Each is `{"content": …, "contentType": …}`. A string is sent as text when its type is textual (JSON, text, XML), else
  * it is decoded as base64. Any other content is sent as JSON text as written, as `application/json` by default.
@@ -102,7 +101,7 @@ export function* membersByName(json: Uint8Array, object: JsonRange): Steps<JsonM
 }
 
 /**
- * Reads a file from its members. `field` is its place in the call, for example `payload.files[0]`.
+ * Parses a file from its members. `field` is its place in the call, for example `payload.files[0]`.
  *
  * Fails with CALL_FORMAT_ERROR, which names the field, when `content` is missing or not base64, when `type` is not a
  * media type, and when a member is not a string or the name is too long.

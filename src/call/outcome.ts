@@ -26,8 +26,7 @@ export interface AnswerHead {
   /** Media type without parameters, lower-case; empty when the provider named none. */
   readonly contentType: string;
   /**
-   * Names as received, repeated fields joined with `, `. Values are text in an answer, raw bytes (latin1) in a stream's
-   * head.
+   * Names as received, repeated fields joined with `, `. Values are text in an answer, latin1 bytes in a stream's head.
    */
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>;
 }

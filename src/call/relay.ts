@@ -67,7 +67,7 @@ export interface Relay {
   refuse(origin: CallOrigin, error: unknown): ErrorOutcome;
 }
 
-/** Every protocol calls this, and nothing else, to perform a call. */
+/** Creates the use case. Every protocol performs calls through it, and only through it. */
 export function createRelay(options: RelayOptions): Relay {
   const sender: Sender<UpstreamAnswer> = {
     send: (request, { call, trace }) => options.upstream.send(request, call, trace),

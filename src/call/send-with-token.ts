@@ -22,7 +22,7 @@ import { isPartOfText } from "./answer.js";
 import { signedFormOf, withSignedForm } from "./signed-form.js";
 import { type CallTrace, noteAnswered, noteSent, noteUnanswered, reasonOf } from "./trace.js";
 
-/** What sending with a token needs. */
+/** Dependencies of {@link sendWithToken}. */
 export interface TokenOptions {
   readonly tokens: TokenSource;
   /** Milliseconds since the epoch. */

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 
-/** A Content-Type field, taken apart (RFC 9110 section 8.3.1). */
+/** A parsed Content-Type field (RFC 9110 section 8.3.1). */
 export interface MediaType {
   /** `type/subtype`, lower-case, without parameters; empty when the field is missing or not a media type. */
   readonly essence: string;
@@ -12,10 +12,7 @@ export interface MediaType {
 const ESSENCE = /^\s*([\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127})(?:[;,\s]|$)/;
 const CHARSET = /[;,\s]charset\s*=\s*"?([^";,\s]+)/i;
 
-/**
- * Parses a Content-Type value leniently, since providers send many spellings. The first of two types on one line
- * counts.
- */
+/** Parses a Content-Type value leniently, since providers send many spellings. Of two types, the first one counts. */
 export function parseMediaType(value: string): MediaType {
   const essence = ESSENCE.exec(value)?.[1]?.toLowerCase();
   if (essence === undefined) return { essence: "", charset: undefined };

@@ -42,7 +42,7 @@ export interface CallTrace {
   sentAt: number;
 }
 
-/** Where the relay reports to. */
+/** Where calls and faults are reported. */
 export interface RelayLog {
   /** Starts the trace of one call. */
   begin(origin: CallOrigin, method: SpanMethod): CallTrace;
@@ -290,7 +290,7 @@ interface CallTarget {
   readonly queryKeys: readonly string[];
 }
 
-/** Longer paths are cut, so that a record stays small. */
+/** Longer paths are truncated, so that a record stays small. */
 const MAX_PATH_LENGTH = 1024;
 /** Most query keys in a record; more would add nothing. */
 const MAX_KEYS = 32;

@@ -47,7 +47,7 @@ export function patternTextOf({ source }: RegExp): string {
   return source.slice("^(?:".length, -")$".length);
 }
 
-/** Whether a text of a definition names connection values. */
+/** Whether a text of a definition contains names of connection values. */
 export function isTemplate(text: string): boolean {
   return text.search(NAMED) !== -1;
 }

@@ -8,7 +8,7 @@ import type { Secret } from "../sealing/seal.js";
 import { fillTemplate, type ValueTexts } from "./connection-value.js";
 import type { Credential, ExpirySignal, HeaderPairs, Provider } from "./provider.js";
 
-/** The places of a provider's credentials; the main one comes first. */
+/** The places of a provider's credentials. First the main one, where a pass-through call may carry its call token. */
 export function placesOf({ credential, furtherCredentials }: Provider): readonly Credential[] {
   return furtherCredentials.length === 0 ? [credential] : [credential, ...furtherCredentials];
 }
@@ -16,11 +16,11 @@ export function placesOf({ credential, furtherCredentials }: Provider): readonly
 /** Input of placeCredential(). */
 interface CredentialInput {
   readonly provider: Provider;
-  /** The caller's, as decideHeaders() forwards them. */
+  /** The caller's headers, as returned by decideHeaders(). */
   readonly headers: HeaderPairs;
   /** The relay's own headers; each is sent unless the caller or the provider's definition sets it. */
   readonly defaults: HeaderPairs;
-  /** Path and query as decideEgress() allowed them. */
+  /** Path and query, as returned by decideEgress(). */
   readonly path: string;
   /** The text for each of the provider's places, in order; undefined leaves a place empty. */
   readonly texts: CredentialTexts;
@@ -28,7 +28,7 @@ interface CredentialInput {
   readonly values: ValueTexts;
 }
 
-/** Texts for the places of a provider's credentials, as `fillCredential()` makes them. */
+/** Texts for the places of a provider's credentials, see `fillCredential()`. */
 export type CredentialTexts = ReadonlyArray<Secret | undefined>;
 
 /** A request's headers and path, with the credentials in them. Prints as a placeholder. */

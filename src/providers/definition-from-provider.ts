@@ -1,7 +1,7 @@
 import { patternTextOf } from "./connection-value.js";
 import type { ConnectionValue, Credential, Provider, ValueSource } from "./provider.js";
 
-/** ProtoJSON of `relay.admin.v1.Provider`: what `relay provider check` accepts. */
+/** Converts a provider to ProtoJSON of `relay.admin.v1.Provider`, which `relay provider check` accepts. */
 export function definitionFromProvider(provider: Provider) {
   const { name, aliases, displayName, documentationUri, sources, kind, oauth2, oauth1, notes } = provider;
   const inOrigins = new Set(provider.origins.flatMap((rule) => (rule.kind === "template" ? rule.parameters : [])));
@@ -80,7 +80,7 @@ function isTelling({ name: _name, ...value }: ReturnType<typeof valueFrom>) {
   return Object.values(value).some((member) => (Array.isArray(member) ? member.length > 0 : Boolean(member)));
 }
 
-/** The origins as a definition writes them. */
+/** The origins as written in a definition. */
 export function originTextsOf({ origins }: Provider): readonly string[] {
   return origins.map((rule) => (rule.kind === "exact" ? rule.origin : rule.template));
 }

@@ -15,7 +15,7 @@ const DESCRIPTION = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u;
 /** A year, the same cap as for lifetimes in token responses. */
 const MAX_EXPIRES_IN = 31_536_000;
 
-/** Reads the `oauth2` member of a definition; defaults are those of RFC 6749. */
+/** Parses the `oauth2` member of a definition; defaults are those of RFC 6749. */
 export function parseOAuth2(definition: Definition, policy: EndpointPolicy, report: Report): OAuth2 {
   const { pkce, nonExpiringAccessTokens, refreshTokenRotation } = definition;
   return {
@@ -163,7 +163,10 @@ const AUTHORIZATION_PARAMETERS: ReadonlySet<string> = new Set([
   "code_challenge",
   "code_challenge_method",
 ]);
-/** Those of token requests (RFC 6749 sections 2.3.1, 4.1.3 and 6, RFC 7636 section 4.5, RFC 7521 section 4.2). */
+/**
+ * Parameters of token requests that the relay sets itself (RFC 6749 sections 2.3.1, 4.1.3 and 6, RFC 7636 section 4.5,
+ * RFC 7521 section 4.2).
+ */
 const TOKEN_PARAMETERS: ReadonlySet<string> = new Set([
   "grant_type",
   "code",

@@ -10,7 +10,7 @@ export interface EgressAllowed {
   readonly origin: string;
   /** Path and query to send, exactly as checked; printable ASCII. */
   readonly path: string;
-  /** What a templated origin captured; undefined for an exact one. Bound to the connection by decideBoundOrigin(). */
+  /** Parameters captured by a templated origin; undefined for an exact one. decideBoundOrigin() checks them. */
   readonly parameters: Readonly<Record<string, string>> | undefined;
 }
 
@@ -55,7 +55,7 @@ export function decideBoundOrigin(
   return decision;
 }
 
-/** An entry of `apiOrigins`, and what a templated one captured. */
+/** An entry of `apiOrigins`, and the parameters that a template captured. */
 interface OriginMatch {
   readonly rule: string;
   readonly parameters: Readonly<Record<string, string>> | undefined;
@@ -112,7 +112,7 @@ const MAX_NAMED_ORIGINS = 6;
 interface EgressDenied {
   readonly result: "deny";
   readonly rule: DenyRule;
-  /** One sentence that says what to do; never holds the url. */
+  /** One sentence that says what to do; never contains the url. */
   readonly message: string;
 }
 
@@ -194,7 +194,7 @@ type UrlFault =
 
 /** The parts of a url by its text alone, before it is passed to a URL parser. */
 interface UrlText {
-  /** `https://host[:port]`, ASCII lower-case, default port left out. */
+  /** `https://host[:port]`, ASCII lower-case, without a default port. */
   readonly origin: string;
   /** Query as written, without `?`; undefined when there is none. */
   readonly query: string | undefined;

@@ -98,7 +98,7 @@ function isEndpoint(text: string, allowLoopback: boolean): boolean {
   return isSecure && isPlain && (url.href === text || url.href === `${text}/`);
 }
 
-/** Names with dots between them; as deep as a JSON path may go. */
+/** Names separated by dots, at most as deep as a JSON path may be. */
 const MEMBER_PATH = /^[^.\s]{1,64}(?:\.[^.\s]{1,64}){0,15}$/;
 
 /** The problem text for an invalid dotted path of a JSON member. */

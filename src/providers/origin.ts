@@ -182,8 +182,7 @@ function expandedProblem(host: string): string | undefined {
 }
 
 /**
- * Whether all names below this one have the same owner; not so below a public suffix (https://publicsuffix.org) such as
- * co.uk.
+ * Whether all names below this one have the same owner; not so for a public suffix (https://publicsuffix.org, co.uk).
  */
 function isOwned(name: string): boolean {
   return (getDomain(`a.${name}`)?.length ?? Number.POSITIVE_INFINITY) <= name.length;

@@ -1,4 +1,4 @@
-/** Header fields in the order they are written. */
+/** Header fields in order. */
 export type HeaderPairs = ReadonlyArray<readonly [name: string, value: string]>;
 
 /** Where a credential goes in a request. `value` is its template: text with names of values in braces. */
@@ -113,8 +113,7 @@ export interface OAuth2 {
    */
   readonly issuer: string | undefined;
   /**
-   * Whether every authorization response has `iss` (RFC 9207 section 3); off by default, since few providers promise
-   * it.
+   * Whether every authorization response has `iss` (RFC 9207 section 3); off by default, as few providers promise it.
    */
   readonly authorizationResponseIssParameterSupported: boolean;
   /** A space by default (RFC 6749 section 3.3). */
@@ -155,10 +154,7 @@ export interface OAuth2 {
   readonly expiresAtMember: string | undefined;
   /** Lifetime in seconds when a token response has no expires_in; undefined if not known. */
   readonly defaultExpiresIn: number | undefined;
-  /**
-   * Whether each refresh returns a new refresh token and invalidates the old one (RFC 9700 section 4.14.2); off by
-   * default.
-   */
+  /** Whether a refresh replaces the refresh token and ends the old one (RFC 9700 section 4.14.2); off by default. */
   readonly refreshTokenRotation: boolean;
   /** Only for the kind `jwt_bearer`. */
   readonly assertion: Assertion | undefined;
@@ -170,7 +166,7 @@ export const ASSERTION_ALGORITHMS = ["RS256", "RS384", "PS256", "ES256", "ES384"
 /** A JWT that is signed for each token (RFC 7523). */
 export interface Assertion {
   readonly algorithm: (typeof ASSERTION_ALGORITHMS)[number];
-  /** Here and in `claims`, texts may be templates. */
+  /** Header parameters; here and in `claims`, values may be templates. */
   readonly header: Readonly<Record<string, string>>;
   readonly claims: Readonly<Record<string, string>>;
   /** 300 by default. */
@@ -299,7 +295,7 @@ export function hasOwnPage({ kind, oauth1 }: Pick<Provider, "kind" | "oauth1">):
   return kind === "oauth2" || oauth1?.authorizationEndpoint !== undefined;
 }
 
-/** Finds a provider by name or alias, exactly as written; never an object-key look-up. */
+/** Finds a provider by name or alias, exactly as written; not a look-up in a plain object. */
 export interface ProviderCatalog {
   find(nameOrAlias: string): Provider | undefined;
   /** All providers, which parses those not parsed yet. For listings only, not on the path of a call. */

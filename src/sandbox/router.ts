@@ -68,7 +68,7 @@ export type SandboxRequestFields = Omit<SandboxRequest, "toJSON" | typeof inspec
  * are on the prototype and cost a benchmarked request nothing.
  */
 export class SandboxRequest {
-  /** As sent, case kept. */
+  /** As sent, with its case. */
   readonly method: string;
   /** Request target as in the request line (RFC 9112 section 3.2), never decoded or normalised. */
   readonly target: string;

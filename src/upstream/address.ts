@@ -42,8 +42,7 @@ function isAllowed(rule: string, policy: AddressPolicy): boolean {
 function ruleOf(bytes: Uint8Array): string {
   const rule = RANGES.find((range) => contains(range, bytes))?.rule ?? "public";
   if (rule !== "ipv4-mapped") return rule;
-  // ::ffff:a.b.c.d is dialled as a.b.c.d. It counts as that where a policy must allow it; otherwise no honest host has
-  // it.
+  // ::ffff:a.b.c.d is dialled as a.b.c.d. It counts as that where a policy must allow it; no honest host has others.
   const embedded = ruleOf(bytes.subarray(12));
   return embedded === "loopback" || embedded === "private" ? embedded : rule;
 }

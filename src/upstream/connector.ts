@@ -67,7 +67,7 @@ export function createConnector(options: ConnectorOptions, target: Target): Conn
 /** What a lookup needs; fixed when a pool is created. */
 interface LookupOptions {
   readonly resolve: (hostname: string) => Promise<readonly LookupAddress[]>;
-  /** Judges one address of the answer. */
+  /** Checks one address of the answer. */
   readonly decide: (address: string) => AddressDecision;
   /** Budget of one name in milliseconds. */
   readonly timeoutMs: number;
@@ -134,13 +134,13 @@ export interface SelfAddress {
   readonly port: number;
 }
 
-/** What is the same for every dial of the process. */
+/** Policy for every dial of the process. */
 interface DialPolicy {
   readonly allowLoopback: boolean;
   readonly selfAddresses: () => readonly SelfAddress[];
 }
 
-/** Where one pool dials to. */
+/** Target of one pool. */
 interface Target {
   /** `https:` or `http:`. */
   readonly protocol: string;
@@ -155,7 +155,7 @@ export function decideDial(address: string, policy: DialPolicy, target: Target):
     allowPrivateNetwork: target.allowPrivateNetwork,
   });
   if (decision.result === "deny") return decision;
-  // A token leaves in the clear only where nobody else can listen.
+  // A token is sent in cleartext only where nobody else can listen.
   if (target.protocol !== "https:" && decision.rule !== "loopback") return { result: "deny", rule: "cleartext" };
   return isSelf(address, target.port, policy.selfAddresses()) ? { result: "deny", rule: "self" } : decision;
 }
@@ -235,7 +235,7 @@ const LOCALHOST: readonly LookupAddress[] = [
 /** A cached DNS answer. */
 interface KnownName {
   readonly addresses: readonly LookupAddress[];
-  /** In milliseconds of `performance.now()`. */
+  /** Expiry of the entry, in milliseconds of `performance.now()`. */
   readonly until: number;
 }
 

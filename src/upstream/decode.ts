@@ -207,7 +207,7 @@ function* restOfFrame(tail: string): Generator<Buffer> {
 }
 
 const ZLIB_WINDOW_BYTES = 32 * 1024;
-/** RFC 9659 section 3. */
+/** Largest zstd window, 8 MiB (RFC 9659 section 3). */
 const ZSTD_WINDOW_LOG = 23;
 
 /** Largest window of decoded bytes that a decoder keeps. */

@@ -13,9 +13,11 @@ export interface AnswerFields {
   readonly lines: readonly string[];
   /** Announced length in bytes; 0 when missing or invalid (the parser rejects that). */
   readonly contentLength: number;
-  /** RFC 9110 section 8.4: codings in the order applied, repeated lines joined; undefined without any. */
+  /**
+   * Content-Encoding: codings in the order applied, repeated lines joined (RFC 9110 section 8.4); undefined if none.
+   */
   readonly contentEncoding: string | undefined;
-  /** RFC 9112 section 6.1; undefined without any. */
+  /** Transfer-Encoding, repeated lines joined (RFC 9112 section 6.1); undefined if none. */
   readonly transferEncoding: string | undefined;
   /** Whether the body ends by its length or last chunk, not with the connection (RFC 9112 section 6.3). */
   readonly isDelimited: boolean;
@@ -68,11 +70,11 @@ interface StreamLimits {
 
 /** Limits of an answer. */
 export interface AnswerLimits extends StreamLimits {
-  /** Body octets, before and after decoding. */
+  /** Longest body in bytes, before and after decoding. */
   readonly maxResponseBytes: number;
-  /** Field lines of one head. */
+  /** Most field lines of one head. */
   readonly maxHeaderCount: number;
-  /** Interim (1xx) answers before the final one. */
+  /** Most interim (1xx) answers before the final one. */
   readonly maxInformational: number;
 }
 
@@ -248,7 +250,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
     return true;
   }
 
-  /** Ends the call, unless it has ended. */
+  /** Ends the call with a failure, unless it has ended already. */
   protected fail(reason: unknown): void {
     if (this.#isOver) return;
     const reject = this.#reject;
@@ -329,8 +331,7 @@ function onDeadline(exchange: { expire(): void }): void {
 }
 
 /**
- * Whether the relay can read a transfer coding. Others would have to be decoded (RFC 9112 section 7), but nobody sends
- * them.
+ * Whether the relay can read a transfer coding. Nobody sends others, which would need decoding (RFC 9112 section 7).
  */
 export function isChunkedOrNone(transferEncoding: string | undefined): boolean {
   return transferEncoding === undefined || transferEncoding.trim().toLowerCase() === "chunked";

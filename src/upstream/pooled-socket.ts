@@ -51,7 +51,7 @@ export class ReadPace {
     return false;
   }
 
-  /** Counts what was read. */
+  /** Counts bytes read, and renews the allowance in the next turn. */
   count(bytes: number): void {
     this.#left -= bytes;
     if (this.#isArmed) return;
@@ -178,8 +178,7 @@ export class PooledSocket implements Links<PooledSocket> {
   }
 
   /**
-   * Allows reading again and reads what is buffered. Must not be called from an undici handler, which reads on by
-   * itself.
+   * Allows reading again and reads what is buffered. Must not be called from an undici handler: undici then reads on.
    */
   readOn(): void {
     this.unhold();

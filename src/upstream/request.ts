@@ -117,7 +117,7 @@ export interface RequestProgress {
   head?: UpstreamHead | undefined;
 }
 
-/** The only way out to providers. */
+/** The HTTP client for providers; the only code that connects to them. */
 export interface Upstream {
   /**
    * Sends one request and reads the whole answer. Never follows a redirect, never retries.

@@ -88,7 +88,8 @@ export class StreamedExchange extends Exchange<UpstreamStream> implements Upstre
 
   /**
    * Called when a piece of the request's body was sent. Each piece restarts the timer of the deadline, for the next
-   * piece and then for the head of the answer. Once the answer has begun, each piece restarts its idle timer instead.
+   * piece and then for the head of the answer, until the total limit of a stream. Once the answer is being read, each
+   * piece restarts its idle timer instead.
    */
   onBodySent(): void {
     if (this.isOver || this.request.streamedBody === undefined) return;

@@ -12,10 +12,7 @@ interface SendWebhookOptions {
   readonly sealer: Sealer;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /**
-   * Default 15,000 ms: the minimum that the specification recommends, for receivers that do their work before
-   * answering.
-   */
+  /** Default 15,000 ms: the minimum that the specification recommends, for receivers that work before they answer. */
   readonly deadlineMs?: number;
 }
 
@@ -230,10 +227,7 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/**
- * Delays after the first attempt, the second, …: the schedule of the Standard Webhooks specification, three days in
- * total.
- */
+/** Delays after each attempt: the schedule of the Standard Webhooks specification, three days in total. */
 const DELAYS_MS = [
   5 * SECOND_MS,
   5 * MINUTE_MS,

@@ -46,8 +46,9 @@ interface MetricsOfAll {
 const WAIT_MS = 3000;
 
 /**
- * Reads the metrics of all workers. A single process is the whole service. @param readOwn returns this process's own
- * metrics.
+ * Reads the metrics of all workers. A single process is the whole service.
+ *
+ * @param readOwn returns this process's own metrics.
  */
 export function metricsOverWorkers(readOwn: () => readonly Metric[]): MetricsOfAll {
   if (!cluster.isWorker) return { read: async () => readOwn(), close: async () => {} };
@@ -164,7 +165,7 @@ export function isMessage<Type extends Message["type"]>(
   return typeof message === "object" && message !== null && "type" in message && message.type === type;
 }
 
-/** The supervisor answers in a fraction of this, in milliseconds. */
+/** Timeout for the supervisor's answer, in milliseconds; it takes a fraction of this. */
 const LIMITER_TIMEOUT_MS = 3000;
 
 /** Makes the supervisor count calls for all workers. */
