@@ -146,7 +146,7 @@ function requireEgress({ url, passed }: Call["description"], provider: Provider,
     decided.egress = { isAllowed: false, rule: "not_plain" };
     throw new RelayError(
       "URL_NOT_ALLOWED",
-      "The path would not go out as it is written; percent-encode it, and leave out dot segments and the fragment.",
+      "The path would not be sent as written; percent-encode it, and remove dot segments and the fragment.",
     );
   }
   decided.place = decision;
@@ -170,10 +170,7 @@ function requirePermission(
   if (callToken === undefined) return;
   if (!isForProvider(callToken.token, [provider.name, ...provider.aliases])) {
     decided.permission = { application, callToken: { isAllowed: false, rule: "providers" } };
-    throw new RelayError(
-      "CALL_NOT_PERMITTED",
-      "This call token is for other providers. Ask for one for this provider.",
-    );
+    throw new RelayError("CALL_NOT_PERMITTED", "This call token is for other providers. Use one for this provider.");
   }
   const { rules } = callToken.token;
   const verdict = rules && judgeRequest(rules, request);
@@ -185,7 +182,7 @@ const RULE_SETS = { application: "application at this provider", call_token: "ca
 
 function notPermitted(whose: keyof typeof RULE_SETS, method: string, { rule }: RuleVerdict): RelayError {
   const rules = `The rules of this ${RULE_SETS[whose]}`;
-  return new RelayError("CALL_NOT_PERMITTED", `${rules} do not let this ${method} request through: ${rule}.`);
+  return new RelayError("CALL_NOT_PERMITTED", `${rules} do not allow this ${method} request: ${rule}.`);
 }
 
 function requireConnection(connection: Connection | undefined): Connection {

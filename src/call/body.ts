@@ -151,13 +151,13 @@ function exactContent({ payload, contentType }: BodyInput, body: Uint8Array, met
   // After a GET with a body undici closes the connection. A server that mistakes the body for the next request (RFC
   // 9110 section 9.3.1) has nobody left to answer.
   if (method.format !== "json" && method.method !== "GET")
-    throw formatError("body needs a method that is none of HEAD, FORM, MULTIFORM-… and MULTIPART-FORM.");
+    throw formatError("body needs a method other than HEAD, FORM, MULTIFORM-… and MULTIPART-FORM.");
   return { body, contentType: contentType ?? "application/octet-stream", query: [] };
 }
 
 /** An empty body is a valid form without fields, but multipart/related needs at least one part. */
 function withoutPayload({ contentType, payloadTypeFile }: BodyInput, { format }: Method): Content {
-  if (payloadTypeFile) throw formatError("payload.files is missing: x-payload-type: file needs one file.");
+  if (payloadTypeFile) throw formatError("payload.files is missing; the header x-payload-type: file needs one file.");
   if (format === "related") throw formatError("payload is missing: MULTIPART-FORM needs the member contentPart0.");
   return { body: undefined, contentType, query: [] };
 }
@@ -191,10 +191,10 @@ const NO_JSON =
 function noJson(essence: string): RelayError {
   const isMultipart = essence.startsWith("multipart/");
   return formatError(
-    `payload is a JSON object, and content-type is ${isMultipart ? "multipart/…" : "no JSON"}. ` +
+    `payload is a JSON object, but content-type is ${isMultipart ? "multipart/…" : "not JSON"}. ` +
       (isMultipart
         ? "Use the method MULTIPART-FORM (multipart/related), multipart/form-data, or body with the exact bytes."
-        : "Send the exact bytes as body instead, or leave out content-type."),
+        : "Send the exact bytes as body, or leave out content-type."),
   );
 }
 
@@ -242,7 +242,7 @@ function* fileContent(payload: Uint8Array, contentType: string | undefined): Ste
   }
   const file = yield* membersByName(payload, element);
   if ([...file.keys()].some((key) => !FILE_MEMBERS.has(key))) {
-    throw formatError("payload.files[0] may have the members content, type and name only.");
+    throw formatError("payload.files[0] may have only the members content, type and name.");
   }
   const { bytes, type } = yield* fileFromMembers(payload, file, "payload.files[0]");
   const body = yield* joinedInSteps(bytes);

@@ -300,7 +300,7 @@ export function requireRoom(memory: Room, bytes: number): void {
 function evicted(): RelayError {
   return new RelayError(
     "OVERLOADED",
-    "The relay had to end this call to make room for others; if it was to change something, check whether that was done before sending it again.",
+    "The relay had to end this call to make room for others; if the call changes something, check whether it was done before sending it again.",
   );
 }
 

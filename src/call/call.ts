@@ -69,7 +69,7 @@ const NEVER_SENT = /^(?:CONNECT|TRACE|PRI)$/i;
 /** A passed-through request is checked but not changed, except that fields a caller must never set are dropped. */
 function checkPassed({ method, headers }: CallDescription): CheckedCall {
   if (!METHOD.test(method) || NEVER_SENT.test(method)) {
-    throw formatError("method must be an HTTP token that is none of CONNECT, TRACE and PRI.");
+    throw formatError("method must be an HTTP token other than CONNECT, TRACE and PRI.");
   }
   return { method, headers: decideHeaders(headers).forwarded, body: undefined, query: [], answerAs: "auto" };
 }
@@ -82,7 +82,7 @@ function checkPassed({ method, headers }: CallDescription): CheckedCall {
 export function asPassedThrough(description: CallDescription): CallDescription {
   const { url, payload, queryString, body } = description;
   if (payload !== undefined || queryString !== undefined || body !== undefined) {
-    throw formatError("A request that is passed through is explained without payload, queryString and body.");
+    throw formatError("A passed-through request has no payload, queryString or body. Leave them out.");
   }
   const tail = /^[a-z]+:\/\/[^/?#]*(.*)$/is.exec(url)?.[1] ?? "";
   const target = tail.startsWith("/") ? tail : `/${tail}`;

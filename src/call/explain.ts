@@ -75,17 +75,17 @@ function adviceOn(errorType: ErrorType, found: CallDecisions): string {
     case "INVALID_PUBLIC_KEY":
       return found.application === undefined
         ? "'relay app list' lists the public keys, 'relay app create' creates one."
-        : "The application is disabled; 'relay app update PUBLIC_KEY --enable' accepts its calls again.";
+        : "The application is disabled; 'relay app update PUBLIC_KEY --enable' enables it again.";
     case "CALLER_NOT_ALLOWED":
       return CALLER_ADVICE.get(found.caller?.rule ?? "") ?? "";
     case "INVALID_PROVIDER":
-      return "'relay provider list' shows the providers that a command knows; RELAY_PROVIDERS adds more, and each command reads that of its own terminal, the service its own.";
+      return "'relay provider list' shows the providers that a command knows. RELAY_PROVIDERS adds more; the service and your terminal may have different values of it.";
     case "URL_NOT_ALLOWED":
       return urlAdvice(found);
     case "CALL_NOT_PERMITTED":
       return found.permission?.application?.isAllowed === false
         ? "'relay app show PUBLIC_KEY' shows the application's rules, 'relay app update PUBLIC_KEY --call-rules FILE' changes them."
-        : "A call token cannot be changed: 'relay token create' makes one with other rules.";
+        : "A call token cannot be changed: 'relay token create' creates one with other rules.";
     case "INVALID_OAUTHID":
       return `'relay connection list --app PUBLIC_KEY' shows who is connected. ${linkAdvice(found)}`;
     case "REAUTHORIZATION_REQUIRED":
@@ -104,16 +104,19 @@ function adviceOn(errorType: ErrorType, found: CallDecisions): string {
 }
 
 const CALLER_ADVICE: ReadonlyMap<string, string> = new Map([
-  ["origin", "'relay app update PUBLIC_KEY --allow-origin ORIGIN' lists browser origins."],
-  ["address", "'relay app update PUBLIC_KEY --allow-address CIDR' lists client addresses."],
-  ["private-key", "If the key is lost, 'relay app rotate-key PUBLIC_KEY' makes a new one and ends the old one."],
+  ["origin", "'relay app update PUBLIC_KEY --allow-origin ORIGIN' replaces the list of browser origins."],
+  ["address", "'relay app update PUBLIC_KEY --allow-address CIDR' replaces the list of client addresses."],
+  [
+    "private-key",
+    "If the key is lost, 'relay app rotate-key PUBLIC_KEY' creates a new one and invalidates the old one.",
+  ],
   [
     "user-signature",
-    'The right one, made with the whole private key: printf %s "$USER_ID" | openssl dgst -sha256 -hmac "$RELAY_PRIVATE_KEY".',
+    'Compute it with the whole private key: printf %s "$USER_ID" | openssl dgst -sha256 -hmac "$RELAY_PRIVATE_KEY".',
   ],
   [
     "proof-missing",
-    "Send it: 'relay call' reads the key from RELAY_PRIVATE_KEY. What a call must carry is set by 'relay app update PUBLIC_KEY --caller-auth PROOF'.",
+    "Send it: 'relay call' reads the key from RELAY_PRIVATE_KEY. 'relay app update PUBLIC_KEY --caller-auth PROOF' sets what a call must carry.",
   ],
 ]);
 
@@ -130,7 +133,7 @@ function urlAdvice({ provider, connection, egress }: CallDecisions): string {
 
 function linkAdvice({ provider }: CallDecisions): string {
   const name = provider?.name ?? "PROVIDER";
-  return `'relay connection link --app PUBLIC_KEY --user USER --provider ${name}' makes a link with which the user connects.`;
+  return `'relay connection link --app PUBLIC_KEY --user USER --provider ${name}' creates a link for the user to connect with.`;
 }
 
 function clientAdvice({ provider }: CallDecisions): string {

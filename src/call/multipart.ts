@@ -124,7 +124,9 @@ class FormParts {
   add(part: Part, field: string): void {
     this.#headsLength += part.head.length;
     if (this.#headsLength > MAX_HEADS_LENGTH)
-      throw formatError(`${field} is one of too many parts for names so long. Shorten the names.`);
+      throw formatError(
+        `${field} makes the headers of all parts too long in total. Shorten the names, or send fewer parts.`,
+      );
     this.list.push(part);
   }
 }

@@ -44,7 +44,7 @@ export function requireSignable({ call, checked }: Signable, target: string): vo
   if (mark !== -1 && holdsProtocolParameter(target.slice(mark + 1))) throw reserved("query");
   if (!isForm(checked)) return;
   if (!/^(?:identity)?$/i.test(headerOf(checked.headers, "content-encoding")))
-    throw formatError("headers.content-encoding: a form that is signed cannot be compressed. Leave it out.");
+    throw formatError("headers.content-encoding: a signed form cannot be compressed. Leave it out.");
   if ((call.description.passed?.body?.length ?? 0) > MAX_SIGNED_FORM_BYTES) throw tooLarge();
   if (checked.body !== undefined) requireForm(checked.body);
 }
@@ -66,7 +66,7 @@ async function wholeOf(body: StreamedBody, { deadline }: Call): Promise<Uint8Arr
   const reader = body.open();
   if (reader instanceof Uint8Array) return reader;
   const late = () =>
-    reader.destroy(new RelayError("PROVIDER_TIMEOUT", "The body did not come in time. Send it again."));
+    reader.destroy(new RelayError("PROVIDER_TIMEOUT", "The body did not arrive in time. Send it again."));
   const timer = setTimeout(late, Math.max(0, deadline - performance.now()));
   const pieces: Buffer[] = [];
   try {
@@ -88,12 +88,12 @@ function requireForm(form: Uint8Array): void {
 function tooLarge(): RelayError {
   return new RelayError(
     "REQUEST_TOO_LARGE",
-    `This provider's calls are signed, and a form that is signed may have ${MAX_SIGNED_FORM_BYTES} bytes at most. Send JSON or multipart/form-data where the API takes it.`,
+    `This provider's calls are signed, and a signed form may have at most ${MAX_SIGNED_FORM_BYTES} bytes. Send JSON or multipart/form-data if the API accepts it.`,
   );
 }
 
 function reserved(where: string): RelayError {
   return formatError(
-    `The ${where} holds a parameter whose name begins with oauth_. Leave it out: the relay signs the call itself.`,
+    `The ${where} contains a parameter whose name begins with oauth_. Leave it out: the relay signs the call itself.`,
   );
 }

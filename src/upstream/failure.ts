@@ -51,27 +51,30 @@ const FAILURES = {
   interim: ["PROVIDER_RESPONSE_INVALID", `The provider sent too many interim answers; ${MAY_HAVE_ACTED}.`],
   coding: [
     "PROVIDER_RESPONSE_INVALID",
-    "The provider's answer has an encoding that the relay does not decode, although it asked for none; call another of its URLs.",
+    "The provider's answer has an encoding that the relay cannot decode, although none was requested; call another of its URLs.",
   ],
   corrupt: [
     "PROVIDER_RESPONSE_INVALID",
-    "The provider's answer cannot be decoded by the encoding it names; call again, or another of its URLs.",
+    "The provider's answer cannot be decoded with the encoding it names; call again, or another of its URLs.",
   ],
   tooLarge: [
     "RESPONSE_TOO_LARGE",
     "The provider's answer is larger than the relay accepts; ask for fewer items or raise RELAY_MAX_RESPONSE_BYTES.",
   ],
-  crowded: ["OVERLOADED", "Too many calls wait for this provider, and none was sent; send the call again in a moment."],
+  crowded: [
+    "OVERLOADED",
+    "Too many calls are waiting for this provider, and this one was not sent; send the call again in a moment.",
+  ],
   streams: [
     "OVERLOADED",
-    "Too many streams of this provider are open, and this one was not started; end one of them, or try again in a moment.",
+    "Too many streams to this provider are open, and this one was not started; end one of them, or try again in a moment.",
   ],
   silent: ["PROVIDER_TIMEOUT", "The provider stopped sending in the middle of its answer; the rest is missing."],
   expansion: [
     "RESPONSE_TOO_LARGE",
-    "The provider's answer becomes more than 100 times as large when it is decoded; ask for it without an encoding.",
+    "The provider's answer becomes more than 100 times as large when it is decoded; request it without an encoding.",
   ],
-  noMemory: ["OVERLOADED", `The relay holds too many large answers right now; ${MAY_HAVE_ACTED}.`],
+  noMemory: ["OVERLOADED", `The relay is holding too many large answers right now; ${MAY_HAVE_ACTED}.`],
   request: ["INTERNAL_ERROR", "The request could not be written as HTTP; report this as a fault of the relay."],
 } as const satisfies Record<string, readonly [Reason, string]>;
 

@@ -48,7 +48,7 @@ describe("formDataFromJson()", () => {
 
   it("refuses a name that is repeated beyond what may stand in front of parts", () => {
     const json = Buffer.from(JSON.stringify({ ["n".repeat(10_000)]: Array(1_000_000).fill(1) }));
-    expect(() => atOnce(formDataFromJson(json, "B", true))).toThrow("too many parts for names so long");
+    expect(() => atOnce(formDataFromJson(json, "B", true))).toThrow("makes the headers of all parts too long in total");
   });
 
   it.each<[string, string[][]]>([
