@@ -126,7 +126,11 @@ function findClashes(entries: readonly Entry[]): ProviderProblem[] {
       const owner = owners.get(alias);
       owners.set(alias, name);
       if (owner === undefined) return;
-      clashes.push({ file: name, field: `aliases[${at}]`, message: `${alias} already stands for ${owner}` });
+      clashes.push({
+        file: name,
+        field: `aliases[${at}]`,
+        message: `${alias} is already an alias or the name of ${owner}`,
+      });
     });
   }
   return clashes;

@@ -23,8 +23,8 @@ export function problemOfValue(value: ConnectionValue, text: string): string | u
   const max = value.isSecret && value.pattern === undefined ? MAX_SECRET_LENGTH : MAX_LENGTH;
   if (text.length > max) return `must be at most ${max} characters`;
   if (value.isSecret && text.length < MIN_SECRET_LENGTH)
-    return `must be at least ${MIN_SECRET_LENGTH} characters: a shorter one could not be taken out of answers`;
-  if (CONTROL.test(text) || !text.isWellFormed()) return "must not hold line breaks or other control characters";
+    return `must be at least ${MIN_SECRET_LENGTH} characters: a shorter one could not be redacted from answers`;
+  if (CONTROL.test(text) || !text.isWellFormed()) return "must not contain line breaks or other control characters";
   if (text !== text.trim()) return "must not begin or end with a space";
   if (value.isPrintable && !PRINTABLE.test(text)) return "must be printable ASCII";
   if (value.choices.length > 0 && !value.choices.some((choice) => choice.value === text)) {
@@ -141,7 +141,7 @@ export function parseValues(
   }
   const wrong = which === "secret" ? undefined : provider.hostTemplates.find((rule) => isWrong(rule, texts));
   if (wrong === undefined) return { values: Object.fromEntries(texts) };
-  return { parameter: wrong.parameters.join(", "), problem: `does not make a valid host of ${wrong.template}` };
+  return { parameter: wrong.parameters.join(", "), problem: `does not form a valid host with ${wrong.template}` };
 }
 
 /**

@@ -85,15 +85,15 @@ function isReadable(schema: DescMessage, key: string, value: JsonValue): boolean
 }
 
 function expectation(field: DescMessage["fields"][number]): string {
-  if (field.fieldKind === "list") return field.listKind === "message" ? "a list of objects" : "a list of texts";
-  if (field.fieldKind === "map") return "an object of texts";
+  if (field.fieldKind === "list") return field.listKind === "message" ? "a list of objects" : "a list of strings";
+  if (field.fieldKind === "map") return "an object of strings";
   if (field.scalar === ScalarType.INT32) return "a whole number";
-  return field.scalar === ScalarType.BOOL ? "true or false" : "a text";
+  return field.scalar === ScalarType.BOOL ? "true or false" : "a string";
 }
 
 /** Reports faults that no single member has, such as a duplicate key. */
 function reportWhole(error: unknown, report: Report): void {
   const key = error instanceof Error ? /duplicate object key "([^"]{1,64})"/.exec(error.message)?.[1] : undefined;
   if (key === undefined) report("", "does not fit the schema of a provider definition");
-  else report(key, "stands twice");
+  else report(key, "appears twice");
 }

@@ -87,7 +87,7 @@ export function parseConnectionParts(
 function parseKind({ kind: text, oauth2, oauth1 }: ProviderDefinition, report: Report): ConnectionKind {
   const known = CONNECTION_KINDS.find((kind) => kind === (text || "oauth2"));
   if ((oauth1 !== undefined) !== (known === "oauth1"))
-    report("oauth1", oauth1 === undefined ? "is missing for the kind oauth1" : "only for the kind oauth1");
+    report("oauth1", oauth1 === undefined ? "is missing for the kind oauth1" : "is allowed only for the kind oauth1");
   if (known === undefined) report("kind", `must be one of ${CONNECTION_KINDS.join(", ")}`);
   else if (hasTokens(known)) {
     const { assertion, tokenEndpoint } = oauth2 ?? {};
@@ -95,8 +95,9 @@ function parseKind({ kind: text, oauth2, oauth1 }: ProviderDefinition, report: R
       report("oauth2.tokenEndpoint", `is missing for the kind ${known}`);
     if (known === "jwt_bearer" && assertion === undefined)
       report("oauth2.assertion", `is missing for the kind ${known}`);
-    if (known !== "jwt_bearer" && assertion !== undefined) report("oauth2.assertion", `not for the kind ${known}`);
-  } else if (oauth2 !== undefined) report("oauth2", `not together with the kind ${known}`);
+    if (known !== "jwt_bearer" && assertion !== undefined)
+      report("oauth2.assertion", `is not allowed for the kind ${known}`);
+  } else if (oauth2 !== undefined) report("oauth2", `is not allowed for the kind ${known}`);
   return known ?? "oauth2";
 }
 
@@ -144,15 +145,16 @@ function parseCredential(
 ): Credential {
   const value = placement?.value || defaultValue;
   if (!CREDENTIAL_VALUE.test(value))
-    report(`${field}.value`, "must be printable ASCII such as {api_key}, 256 characters at most");
+    report(`${field}.value`, "must be at most 256 characters of printable ASCII, such as {api_key}");
   if (placement === undefined || kind === "oauth1") {
-    if (placement !== undefined) report(field, "not for the kind oauth1, whose signature goes into Authorization");
+    if (placement !== undefined)
+      report(field, "is not allowed for the kind oauth1, whose signature goes into Authorization");
     return { kind: "header", name: "authorization", scheme: SCHEMES[kind] ?? "Bearer", value };
   }
   const { scheme, queryParameter } = placement;
   if (queryParameter !== "") {
-    if (placement.header !== "") report(`${field}.queryParameter`, "not together with header");
-    if (scheme !== "") report(`${field}.scheme`, "not together with queryParameter");
+    if (placement.header !== "") report(`${field}.queryParameter`, "is not allowed together with header");
+    if (scheme !== "") report(`${field}.scheme`, "is not allowed together with queryParameter");
     if (!QUERY_PARAMETER.test(queryParameter)) report(`${field}.queryParameter`, "must be letters, digits and -._~");
     return { kind: "query", parameter: queryParameter, value };
   }
@@ -186,11 +188,11 @@ function checkPlaces(
     const field = at === 0 ? "credential" : `furtherCredentials[${at - 1}]`;
     const names = namesIn(place.value);
     const unknown = names.find((name) => !known.has(name));
-    if (unknown !== undefined) report(`${field}.value`, `{${unknown}} is no value of a connection`);
+    if (unknown !== undefined) report(`${field}.value`, `{${unknown}} is not a connection value that may be sent`);
     else if (!isTemplate(place.value) || !names.some((name) => secret.has(name))) {
       report(`${field}.value`, "must name a secret value, such as {api_key}");
     }
-    if (places.findIndex((other) => placeName(other) === placeName(place)) !== at) report(field, "stands twice");
+    if (places.findIndex((other) => placeName(other) === placeName(place)) !== at) report(field, "appears twice");
   });
   const placed = new Set([...places.flatMap((place) => namesIn(place.value)), ...(kind === "oauth1" ? SIGNING : [])]);
   // The other kinds use their secrets in token requests.
@@ -215,10 +217,10 @@ export function parseOAuth1(definition: OAuth1Definition, policy: EndpointPolicy
     parseEndpoint(definition, field, policy, report),
   );
   const unknown = namesIn(realm).find((name) => !policy.names.has(name));
-  if (!REALM.test(realm)) report("oauth1.realm", "must be printable ASCII without quotes and backslashes");
-  else if (unknown !== undefined) report("oauth1.realm", `{${unknown}} is no connection value`);
+  if (!REALM.test(realm)) report("oauth1.realm", "must be printable ASCII without double quotes and backslashes");
+  else if (unknown !== undefined) report("oauth1.realm", `{${unknown}} is not a connection value`);
   if (scopeParameter !== "" && !PARAMETER.test(scopeParameter))
-    report("oauth1.scopeParameter", "must be letters, digits and ._-, and none of RFC 5849");
+    report("oauth1.scopeParameter", "must be letters, digits and ._-, and must not begin with oauth_");
   return {
     temporaryCredentialEndpoint,
     authorizationEndpoint,
@@ -241,7 +243,8 @@ function parseEndpoint(
   if (problem !== undefined) report(`oauth1.${field}`, problem);
   else if (text === "" && ENDPOINTS.some((other) => definition[other] !== ""))
     report(`oauth1.${field}`, "is missing: name all three endpoints, or none");
-  else if (/[?&]oauth_/i.test(text)) report(`oauth1.${field}`, "must leave the parameters of RFC 5849 to the relay");
+  else if (/[?&]oauth_/i.test(text))
+    report(`oauth1.${field}`, "must not contain parameters of RFC 5849, which the relay sets");
   return text || undefined;
 }
 

@@ -81,26 +81,30 @@ function parseIssSupported(
 
 /** A space by default (RFC 6749 section 3.3). */
 function parseScopeSeparator(text: string, report: Report): string {
-  if (!/^[\x20-\x7e]{0,3}$/.test(text)) report("oauth2.scopeSeparator", "must be one character, such as a space");
+  if (!/^[\x20-\x7e]{0,3}$/.test(text))
+    report("oauth2.scopeSeparator", "must be at most 3 characters of printable ASCII, such as a space");
   return text === "" ? " " : text;
 }
 
 function parseDefaultScopes({ defaultScopes, scopeSeparator }: Definition, report: Report): readonly string[] {
   defaultScopes.forEach((scope, at) => {
     const field = `oauth2.defaultScopes[${at}]`;
-    if (!SCOPE.test(scope)) report(field, "must be one scope, printable ASCII without spaces");
-    else if (scopeSeparator !== "" && scope.includes(scopeSeparator)) report(field, "holds the scopeSeparator");
-    else if (defaultScopes.indexOf(scope) !== at) report(field, "stands twice");
+    if (!SCOPE.test(scope))
+      report(field, "must be a single scope: printable ASCII without spaces, double quotes and backslashes");
+    else if (scopeSeparator !== "" && scope.includes(scopeSeparator)) report(field, "contains the scopeSeparator");
+    else if (defaultScopes.indexOf(scope) !== at) report(field, "appears twice");
   });
   return [...defaultScopes];
 }
 
 function parseScopeDescriptions({ scopeDescriptions }: Definition, report: Report): Readonly<Record<string, string>> {
   const entries = Object.entries(scopeDescriptions);
-  if (entries.length > MAX_DESCRIPTIONS) report("oauth2.scopeDescriptions", `must be at most ${MAX_DESCRIPTIONS}`);
+  if (entries.length > MAX_DESCRIPTIONS)
+    report("oauth2.scopeDescriptions", `must have at most ${MAX_DESCRIPTIONS} entries`);
   for (const [scope, description] of entries) {
     const field = `oauth2.scopeDescriptions.${scope}`;
-    if (!SCOPE.test(scope)) report(field, "must be one scope, printable ASCII without spaces");
+    if (!SCOPE.test(scope))
+      report(field, "must be a single scope: printable ASCII without spaces, double quotes and backslashes");
     else if (!DESCRIPTION.test(description)) report(field, "must be one line of 1 to 200 characters");
   }
   return { ...scopeDescriptions };
@@ -136,7 +140,7 @@ function parseRefreshEndedErrors({ refreshEndedErrors }: Definition, report: Rep
   refreshEndedErrors.forEach((code, at) => {
     const field = `oauth2.refreshEndedErrors[${at}]`;
     if (code === "" || code.length > MAX_ERROR_LENGTH) report(field, `must be 1 to ${MAX_ERROR_LENGTH} characters`);
-    else if (refreshEndedErrors.indexOf(code) !== at) report(field, "stands twice");
+    else if (refreshEndedErrors.indexOf(code) !== at) report(field, "appears twice");
   });
   return new Set(refreshEndedErrors);
 }
@@ -149,7 +153,7 @@ function parseDefaultExpiresIn(
   const field = "oauth2.defaultExpiresIn";
   if (defaultExpiresIn < 0 || defaultExpiresIn > MAX_EXPIRES_IN)
     report(field, `must be 1 to ${MAX_EXPIRES_IN} seconds`);
-  else if (nonExpiringAccessTokens) report(field, "not together with nonExpiringAccessTokens");
+  else if (nonExpiringAccessTokens) report(field, "is not allowed together with nonExpiringAccessTokens");
   return defaultExpiresIn;
 }
 
@@ -219,8 +223,8 @@ function parseConnectParameters(
     const field = `oauth2.connectParameters[${at}]`;
     const isOwn = AUTHORIZATION_PARAMETERS.has(name) || CONNECT_PARAMETERS.has(name) || name === clientIdParameter;
     if (!PARAMETER.test(name)) report(field, "must be letters, digits and ._-");
-    else if (isOwn || names.has(name)) report(field, "is set by the relay");
-    else if (connectParameters.indexOf(name) !== at) report(field, "stands twice");
+    else if (isOwn || names.has(name)) report(field, "is reserved for the relay or a connection value");
+    else if (connectParameters.indexOf(name) !== at) report(field, "appears twice");
   });
   return [...connectParameters];
 }
@@ -298,14 +302,14 @@ function parseMembers(
 ): Readonly<Record<string, string>> {
   const entries = Object.entries(texts);
   const isKey = (name: string) => Object.values(KEY_VALUES).some((known) => known === name);
-  if (entries.length > MAX_MEMBERS) report(`oauth2.assertion.${member}`, `must be at most ${MAX_MEMBERS}`);
+  if (entries.length > MAX_MEMBERS) report(`oauth2.assertion.${member}`, `must have at most ${MAX_MEMBERS} entries`);
   for (const [name, value] of entries) {
     const field = `oauth2.assertion.${member}.${name}`;
     const unknown = namesIn(value).find((each) => !names.has(each) || isKey(each));
     if (!MEMBER.test(name)) report(field, "must be a name of letters, digits and ._:/#-");
     else if (own.has(name)) report(field, "is set by the relay");
     if (value === "" || value.length > MAX_TEXT_LENGTH) report(field, `must be 1 to ${MAX_TEXT_LENGTH} characters`);
-    if (unknown !== undefined) report(field, `{${unknown}} is no connection value that may be shown`);
+    if (unknown !== undefined) report(field, `{${unknown}} is not a connection value that may be in an assertion`);
   }
   return { ...texts };
 }

@@ -43,11 +43,11 @@ export function parseValues(
   uses: Uses,
   report: Report,
 ): readonly ConnectionValue[] {
-  if (definitions.length > MAX_VALUES) report("connectionValues", `must be at most ${MAX_VALUES}`);
+  if (definitions.length > MAX_VALUES) report("connectionValues", `must have at most ${MAX_VALUES} entries`);
   const names = definitions.map(({ name }) => name);
   const parsed = definitions.map((definition, at) => {
     const reportMember: Report = (field, message) => report(`connectionValues[${at}].${field}`, message);
-    if (names.indexOf(definition.name) !== at) reportMember("name", "stands twice");
+    if (names.indexOf(definition.name) !== at) reportMember("name", "appears twice");
     return parseValue(kind, definition, uses, reportMember);
   });
   const hostNames = uses.origins.flatMap((rule) => (rule.kind === "template" ? rule.parameters : []));
@@ -93,25 +93,26 @@ function parseValue(
     secret = false,
     optional = false,
   } = definition;
-  if (!NAME.test(name)) report("name", "must be a lower-case letter, then letters, digits and '_', 32 at most");
-  else if (RESERVED.has(name)) report("name", "must be another one: the relay has a parameter of this name");
+  if (!NAME.test(name)) report("name", "must be 1 to 32 lower-case letters, digits and '_', starting with a letter");
+  else if (RESERVED.has(name)) report("name", "is reserved: the relay has a parameter of this name");
   if (!LABEL.test(label)) report("label", "must be one line of at most 200 characters");
   if (!HELP.test(help)) report("help", "must be one line of at most 500 characters");
-  if (secret && kind === "oauth2") report("secret", "not for the kind oauth2");
-  if (secret && defaultValue !== "") report("defaultValue", "not for a secret value");
-  if (secret && choices.length > 0) report("choices", "not for a secret value");
-  if (choices.length > MAX_CHOICES) report("choices", `must be at most ${MAX_CHOICES}`);
+  if (secret && kind === "oauth2") report("secret", "is not allowed for the kind oauth2");
+  if (secret && defaultValue !== "") report("defaultValue", "is not allowed for a secret value");
+  if (secret && choices.length > 0) report("choices", "are not allowed for a secret value");
+  if (choices.length > MAX_CHOICES) report("choices", `must have at most ${MAX_CHOICES} entries`);
   const isHost = uses.hostTemplates.some(({ parameters }) => parameters.includes(name));
-  if (secret && isHost) report("secret", "not for a part of a host");
+  if (secret && isHost) report("secret", "is not allowed for a part of a host");
   const source = parseSource(definition, report);
   const { hosts = [] } = definition;
-  if (hosts.length > 0 && choices.length > 0) report("hosts", "not together with choices");
-  if (hosts.length > MAX_CHOICES) report("hosts", `must be at most ${MAX_CHOICES}`);
+  if (hosts.length > 0 && choices.length > 0) report("hosts", "are not allowed together with choices");
+  if (hosts.length > MAX_CHOICES) report("hosts", `must have at most ${MAX_CHOICES} entries`);
   const isWhole = uses.hostTemplates.some(({ template }) => new RegExp(`^https://\\{${name}\\}(?::|$)`).test(template));
-  if (hosts.length > 0 && !isWhole) report("hosts", `only for a value that is a whole host: https://{${name}}`);
+  if (hosts.length > 0 && !isWhole)
+    report("hosts", `are allowed only for a value that is a whole host: https://{${name}}`);
   const isTold = source.kind !== "asked" && source.kind !== "client";
   if (isWhole && isTold && hosts.length === 0 && choices.length === 0)
-    report("hosts", "must list the hosts that it can be: else the answer of anybody would say where tokens go");
+    report("hosts", "must list the allowed hosts; otherwise anybody's answer could decide where tokens are sent");
   const named = choices.map((choice) => ({ value: choice.value, label: choice.label || choice.value }));
   const value: ConnectionValue = {
     name,
@@ -134,7 +135,7 @@ function parseValue(
     const problem = choice.value === "" ? "is empty" : problemOfValue(value, choice.value);
     if (problem !== undefined) report(`choices[${at}].value`, problem);
     else if (named.findIndex((other) => other.value === choice.value) !== at)
-      report(`choices[${at}].value`, "stands twice");
+      report(`choices[${at}].value`, "appears twice");
     if (!LABEL.test(choice.label)) report(`choices[${at}].label`, "must be one line of at most 200 characters");
   });
   const problem = defaultValue === "" ? undefined : problemOfValue(value, defaultValue);
@@ -148,7 +149,7 @@ function parseKeyFileMember(
   report: Report,
 ): string | undefined {
   if (member === "") return undefined;
-  if (kind !== "jwt_bearer") report("keyFileMember", `not for the kind ${kind}`);
+  if (kind !== "jwt_bearer") report("keyFileMember", `is not allowed for the kind ${kind}`);
   else if (!isMemberPath(member)) report("keyFileMember", MEMBER_PATH_HINT);
   return member;
 }
@@ -156,11 +157,11 @@ function parseKeyFileMember(
 function parseSource(definition: Partial<Definition>, report: Report): ValueSource {
   const { callbackParameter = "", tokenMember = "", lookup, client = false, secret = false } = definition;
   const named = [callbackParameter !== "", tokenMember !== "", lookup !== undefined, client].filter(Boolean);
-  if (named.length > 1) report("client", "only one of callbackParameter, tokenMember, lookup and client");
-  if (named.length > 0 && secret) report("secret", "only for a value that is asked of the user");
+  if (named.length > 1) report("client", "only one of callbackParameter, tokenMember, lookup and client may be set");
+  if (named.length > 0 && secret) report("secret", "is allowed only for a value that the user enters");
   if (callbackParameter !== "") {
     if (!CALLBACK_PARAMETER.test(callbackParameter)) report("callbackParameter", "must be letters, digits and ._-");
-    else if (ANSWER_PARAMETERS.has(callbackParameter)) report("callbackParameter", "is one of RFC 6749 or RFC 5849");
+    else if (ANSWER_PARAMETERS.has(callbackParameter)) report("callbackParameter", "is a parameter of OAuth itself");
     return { kind: "callback", parameter: callbackParameter };
   }
   if (tokenMember !== "") {
@@ -201,7 +202,7 @@ function parsePattern(text: string, report: Report): RegExp | undefined {
   if (text.length > 256 || isSlow) {
     report(
       "pattern",
-      "must have no group that repeats, looks around or is referred to, one * or + at most, and few ? and |",
+      "must have at most 256 characters, no repeated groups, lookarounds or backreferences, at most one * or +, and few ? and |",
     );
     return undefined;
   }
@@ -209,7 +210,7 @@ function parsePattern(text: string, report: Report): RegExp | undefined {
     return new RegExp(`^(?:${text})$`, "v");
   } catch {
     // Not the engine's message, which differs between versions.
-    report("pattern", "is not a regular expression with the flag v, as HTML has it");
+    report("pattern", "is not a valid regular expression with the flag v, which HTML uses");
     return undefined;
   }
 }

@@ -89,13 +89,13 @@ function checkNames(name: string, aliases: readonly string[], report: Report): v
   if (!isProviderName(name)) report("name", PROVIDER_NAME_HINT);
   aliases.forEach((alias, at) => {
     if (!isProviderName(alias)) report(`aliases[${at}]`, PROVIDER_NAME_HINT);
-    else if (alias === name || aliases.indexOf(alias) !== at) report(`aliases[${at}]`, "stands twice");
+    else if (alias === name || aliases.indexOf(alias) !== at) report(`aliases[${at}]`, "appears twice");
   });
 }
 
 function parseSources(sources: readonly string[], report: Report): readonly string[] {
   sources.forEach((page, at) => {
-    if (sources.indexOf(page) !== at) report(`sources[${at}]`, "stands twice");
+    if (sources.indexOf(page) !== at) report(`sources[${at}]`, "appears twice");
     else checkPage(`sources[${at}]`, page, report);
   });
   return [...sources];
@@ -114,7 +114,7 @@ function parseOrigins(
   if (apiOrigins.length === 0) report("apiOrigins", "must list at least one origin, such as https://api.example.com");
   return apiOrigins.flatMap((text, at) => {
     const rule = parseOrigin(text, { allowLoopback, allowPrivateNetwork, bounds });
-    const problem = apiOrigins.indexOf(text) !== at ? "stands twice" : rule;
+    const problem = apiOrigins.indexOf(text) !== at ? "appears twice" : rule;
     if (typeof problem !== "string") return [problem];
     report(`apiOrigins[${at}]`, problem);
     return [];
@@ -152,11 +152,14 @@ function parseDefaultHeaders(
     else if (isDroppedHeader(name) || name === "content-type") report(field, "must not be set by a definition");
     else if (places.some((place) => place.kind === "header" && place.name === name))
       report(field, "is the credential's header");
-    else if (seen.has(name)) report(field, "stands twice");
-    if (!FIELD_VALUE.test(value)) report(field, "must be printable ASCII without spaces around it");
+    else if (seen.has(name)) report(field, "appears twice");
+    if (!FIELD_VALUE.test(value)) report(field, "must be printable ASCII without leading or trailing spaces");
     else if (isAnybodys && mayHoldKey(name) && !isTemplate(value))
-      report(field, "may be a key, which would go to whatever host a user names; bound the host by hosts or choices");
-    else if (unknown !== undefined) report(field, `{${unknown}} is no connection value that may be shown`);
+      report(
+        field,
+        "may be a key, which would be sent to any host a user names; restrict the host with hosts or choices",
+      );
+    else if (unknown !== undefined) report(field, `{${unknown}} must be a connection value that is not secret`);
     seen.add(name);
     return [name, value] as const;
   });
@@ -196,15 +199,15 @@ function parseExpirySignal(
   if (statusCode < 200 || statusCode > 599) report("statusCode", "must be 200 to 599");
   if (member === "") {
     // Every successful answer would be a signal.
-    if (statusCode < 400) report("member", "must name a member: a status below 400 alone does not say it");
-    if (values.length > 0) report("values", "only together with member");
+    if (statusCode < 400) report("member", "must name a member: a status below 400 alone is not an expiry signal");
+    if (values.length > 0) report("values", "are allowed only together with member");
     return { statusCode, pastLifetime, member: undefined };
   }
   if (!isMemberPath(member)) report("member", MEMBER_PATH_HINT);
   if (values.length === 0) report("values", "must list at least one value of member");
   values.forEach((value, at) => {
     if (value === "" || value.length > MAX_VALUE_LENGTH) report(`values[${at}]`, "must be 1 to 256 characters");
-    else if (values.indexOf(value) !== at) report(`values[${at}]`, "stands twice");
+    else if (values.indexOf(value) !== at) report(`values[${at}]`, "appears twice");
   });
   return { statusCode, pastLifetime, member, values: new Set(values) };
 }

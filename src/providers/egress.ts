@@ -118,19 +118,19 @@ interface EgressDenied {
 
 const MESSAGES: Readonly<Record<DenyRule, string>> = {
   too_long: "The url is too long; send at most 8192 characters.",
-  control: "The url holds a control character; percent-encode it.",
+  control: "The url contains a control character; percent-encode it.",
   surrogate: "The url is not valid Unicode text; percent-encode it as UTF-8.",
   space: "The url starts or ends with a space; remove it.",
   not_absolute: "The url is not absolute; write it as https://host/path.",
   scheme: "The url must start with https://.",
-  backslash: "The url holds a backslash; write / or percent-encode it as %5C.",
-  userinfo: "The url holds an @ before its path; remove the user name and password.",
+  backslash: "The url contains a backslash; write / or percent-encode it as %5C.",
+  userinfo: "The url contains an @ before its path; remove the user name and password.",
   non_ascii_host: "The host in the url must be written in ASCII letters, digits, '-' and '.'.",
   host: "The host in the url must be a host name of letters, digits, '-' and '.'.",
   port: "The port in the url must be a number from 1 to 65535 without leading zeros.",
-  origin_not_listed: "The url is not on this provider's API origins",
+  origin_not_listed: "The url is not at one of this provider's API origins",
   origin_not_bound: "The host in the url is not the one this user connected; use the host of the user's own account.",
-  parser_disagreement: "The url cannot be read without doubt; write it in its plain form.",
+  parser_disagreement: "The url is ambiguous; write it in its canonical form.",
 };
 
 /** Adds the message to a refusal. It may quote the provider's list, but never the caller's url. */

@@ -34,13 +34,13 @@ export function endpointProblem(text: string, policy: EndpointPolicy): string | 
   if (!/[{}]/.test(origin)) {
     return isEndpoint(origin + filled, policy.allowLoopback)
       ? undefined
-      : "the url is not what a URL parser makes of it";
+      : "the url is not in the form that a URL parser returns";
   }
   const rule = parseOrigin(origin, { allowLoopback: false, allowPrivateNetwork: false, bounds: policy.bounds });
   if (typeof rule === "string") return rule;
   return isEndpoint(`https://example.com${filled}`, false)
     ? undefined
-    : "the path is not what a URL parser makes of it";
+    : "the path is not in the form that a URL parser returns";
 }
 
 /**
@@ -102,7 +102,7 @@ function isEndpoint(text: string, allowLoopback: boolean): boolean {
 const MEMBER_PATH = /^[^.\s]{1,64}(?:\.[^.\s]{1,64}){0,15}$/;
 
 /** The problem text for an invalid dotted path of a JSON member. */
-export const MEMBER_PATH_HINT = "must be names with dots between them, such as error.code";
+export const MEMBER_PATH_HINT = "must be names separated by dots, such as error.code";
 
 /** Whether a text is the dotted path of a JSON member, such as `error.code`. */
 export function isMemberPath(text: string): boolean {

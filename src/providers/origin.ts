@@ -98,13 +98,13 @@ function parseExact(text: string, scheme: string, host: string, policy: OriginPo
   }
   const loopback = isLoopback(host);
   if (scheme === "http" && !(loopback && policy.allowLoopback)) {
-    return "must use https; http is only for loopback hosts and only with RELAY_ALLOW_LOOPBACK=true";
+    return "must use https; http is allowed only for loopback hosts, with RELAY_ALLOW_LOOPBACK=true";
   }
   const isPublicName = labels.length > 1 && /^[a-z]/.test(labels.at(-1) ?? "");
   if (!isPublicName && !policy.allowPrivateNetwork && !(loopback && policy.allowLoopback)) {
     return "an IP address or single-label host needs allowPrivateNetwork";
   }
-  return isCanonical(text) ? { kind: "exact", origin: text } : "the host is not what a URL parser makes of it";
+  return isCanonical(text) ? { kind: "exact", origin: text } : "the host is not in the form that a URL parser returns";
 }
 
 function parseTemplate(
@@ -121,8 +121,7 @@ function parseTemplate(
   }
   if (new Set(parameters).size !== parameters.length) return "a parameter must not appear twice";
   const reserved = parameters.find((name) => CONNECT_PARAMETERS.has(name));
-  if (reserved !== undefined)
-    return `{${reserved}} must have another name: the connect url has a parameter of this one`;
+  if (reserved !== undefined) return `{${reserved}} is reserved: the connect url has a parameter of this name`;
   const problem = templateProblem(host, parameters, bounds);
   if (problem !== undefined) return problem;
   const isWhole = host === `{${parameters[0]}}`;
@@ -143,11 +142,11 @@ function templateProblem(host: string, parameters: readonly string[], bounds: Ho
     return `{${withHosts}} has hosts, so it must be the whole host`;
   if (host === `{${first}}` && (whole?.choices.length ?? 0) === 0) {
     return whole?.hosts.every(isHostBound) === false
-      ? `{${first}} has hosts that are not names such as api.example.com or *.example.com, whose domain belongs to somebody`
+      ? `{${first}} has hosts that are not names such as api.example.com or *.example.com, whose domain has one owner`
       : undefined;
   }
   const hosts = expansionsOf(host, parameters, bounds);
-  if (hosts === undefined) return "the choices make too many hosts";
+  if (hosts === undefined) return `the choices form more than ${MAX_EXPANSIONS} hosts`;
   for (const each of hosts) {
     const problem = expandedProblem(each);
     if (problem !== undefined) return problem;
@@ -172,13 +171,13 @@ function expandedProblem(host: string): string | undefined {
   const fixed = labels.slice(labels.findLastIndex((label) => label.includes("{")) + 1);
   const variable = labels.slice(0, labels.length - fixed.length).filter((label) => label.includes("{"));
   if (!variable.every((label) => VARIABLE_LABEL.test(label) && !/^-|-$/.test(label))) {
-    return "a parameter must stand in a label of its own, such as {subdomain} or {subdomain}-api";
+    return "a parameter must be in a label of its own, such as {subdomain} or {subdomain}-api";
   }
   if (fixed.length < 2 || !isDomain(fixed) || !isDomain(labels.map((label) => label.replace(IN_BRACES, "a")))) {
     return "a template needs at least two fixed labels that form a DNS name, such as {subdomain}.example.com";
   }
   const suffix = fixed.join(".");
-  return isOwned(suffix) ? undefined : `anybody can register a name below ${suffix}, and would be sent tokens`;
+  return isOwned(suffix) ? undefined : `anybody can register a name below ${suffix}, and would receive tokens`;
 }
 
 /**
