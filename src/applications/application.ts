@@ -109,7 +109,7 @@ export interface ApplicationStore {
 /** The public key is already in use. */
 export class ApplicationExistsError extends Error {
   constructor() {
-    super("An application with this public key exists already. Choose another key or update that application.");
+    super("An application with this public key already exists. Choose another key or update that application.");
     this.name = "ApplicationExistsError";
   }
 }
@@ -182,7 +182,7 @@ const OUTSIDE = /[?#@\\*,\s]/;
 export function parseOrigin(text: string): Parsed {
   if (text === "*") return { problem: "must name one origin; a wildcard would open the application to every website" };
   if (text === "null")
-    return { problem: "must not be null: sandboxed frames and local files of anyone have that origin" };
+    return { problem: "must not be null: anybody's sandboxed frames and local files have that origin" };
   const url = /^https?:\/\//i.test(text) && !OUTSIDE.test(text) ? parseUrl(text) : undefined;
   if (url === undefined) {
     return { problem: "must be https://host or https://host:port (http for development)" };
@@ -208,10 +208,10 @@ export function parseRedirectUri(text: string): Parsed {
     return { problem: "must be an https address, or one of an app's own scheme such as com.example.app:/connected" };
   }
   if (url.protocol === "http:" && !LOOPBACK.has(url.hostname)) {
-    return { problem: "must use https; http is only for this machine, for development" };
+    return { problem: "must use https; http is allowed only for this machine, for development" };
   }
   if (text.includes("#") || url.username !== "" || url.password !== "") {
-    return { problem: "must have neither a fragment nor a name and password" };
+    return { problem: "must not have a fragment, a user name or a password" };
   }
   return url.href === text ? { value: text } : { problem: `must be written as ${url.href}` };
 }
@@ -226,7 +226,7 @@ export function parseCidr(text: string): Parsed {
   }
   const [address = "", prefix] = text.split("/");
   if (prefix === undefined || isNetwork(address, Number(prefix))) return { value: text };
-  return { problem: `has address bits behind its /${prefix}: write the network's first address, or the address alone` };
+  return { problem: `has address bits beyond its /${prefix}: write the network's first address, or the address alone` };
 }
 
 function isNetwork(address: string, prefix: number): boolean {

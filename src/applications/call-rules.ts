@@ -281,10 +281,10 @@ const MEMBERS: ReadonlyArray<readonly [name: keyof WrittenRule, is: (text: strin
 ];
 
 function ruleProblem(rule: unknown): string | undefined {
-  if (typeof rule !== "object" || rule === null || Array.isArray(rule)) return "that is no object";
+  if (typeof rule !== "object" || rule === null || Array.isArray(rule)) return "that is not an object";
   const names = Object.keys(rule);
   if (names.some((name) => !MEMBERS.some(([known]) => known === name))) {
-    return "with a member that is not methods, hosts or paths";
+    return "with a member other than methods, hosts and paths";
   }
   for (const [name, is, what] of MEMBERS) {
     if (!names.includes(name)) continue;

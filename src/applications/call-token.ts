@@ -169,7 +169,7 @@ const SHAPE = /^([\w-]+)\.([\w-]+)\.([\w-]{43})$/;
  */
 function parseCallToken(text: string): { readonly token: CallToken } | { readonly problem: string } {
   const [, header = "", payload = "", signature = ""] = SHAPE.exec(text) ?? [];
-  if (header === "" || bytesFrom(signature) === undefined) return { problem: "it is no JWT signed with HS256" };
+  if (header === "" || bytesFrom(signature) === undefined) return { problem: "it is not a JWT signed with HS256" };
   const { alg, typ, ...others } = objectFrom(header) ?? {};
   if (alg !== HEADER.alg) return { problem: "its alg must be HS256" };
   if (typ !== HEADER.typ) return { problem: "its typ must be relay-call+jwt" };
@@ -185,7 +185,7 @@ function tokenFrom(claims: Claims): { readonly token: CallToken } | { readonly p
   // RFC 7519 section 4.1.3: a list of one means the same. A token with further audiences could be replayed here by
   // them.
   const isForUs = aud === AUDIENCE || (Array.isArray(aud) && aud.length === 1 && aud[0] === AUDIENCE);
-  if (!isForUs) return { problem: `its aud must be ${AUDIENCE}, and nobody else` };
+  if (!isForUs) return { problem: `its aud must be ${AUDIENCE} and nothing else` };
   if (!isTime(iat) || !isTime(exp)) return { problem: "its iat and exp must be numbers of seconds" };
   if (nbf !== undefined && !isTime(nbf)) return { problem: "its nbf must be a number of seconds" };
   if (providers !== undefined && !isNames(providers)) return { problem: "its providers must be a list of names" };

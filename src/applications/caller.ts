@@ -300,7 +300,8 @@ export function callerFrom(
 const NO_KEYS: readonly ShownKey[] = [];
 
 function readOnly([shown = "", ...more]: readonly string[]): ShownToken {
-  if (more.length > 0) throw new RelayError("CALLER_NOT_ALLOWED", "The call shows two call tokens. Send one.");
+  if (more.length > 0)
+    throw new RelayError("CALLER_NOT_ALLOWED", "The call contains more than one call token. Send one.");
   const read = readCallToken(shown);
   if (!("problem" in read)) return read;
   throw new RelayError("CALLER_NOT_ALLOWED", `The call token is not valid: ${read.problem}.`);

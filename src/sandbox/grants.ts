@@ -104,7 +104,8 @@ function refresh(tokens: Tokens, refreshToken: string, client_id: string, scope:
   const { usedAtMs = tokens.now() } = found;
   const isReused = found.usedAtMs !== undefined && tokens.now() >= usedAtMs + tokens.refreshGraceMs;
   if (isReused && tokens.endsReusedGrants) found.grant.revoked = true;
-  if (isReused || found.grant.revoked) throw new OAuthError("invalid_grant", "The refresh token is used or revoked.");
+  if (isReused || found.grant.revoked)
+    throw new OAuthError("invalid_grant", "The refresh token was already used or is revoked.");
   const options = scope === undefined ? {} : { scope: narrowedScope(found.grant.scope, scope) };
   found.usedAtMs = usedAtMs;
   return issue(tokens, found.grant, options);
@@ -120,7 +121,7 @@ function revoke(tokens: Tokens, token: string): void {
 function narrowedScope(granted: string, asked: string): string {
   const allowed = new Set(granted.split(" "));
   if (asked.split(" ").every((token) => allowed.has(token))) return asked;
-  throw new OAuthError("invalid_scope", "The scope is not within what was granted.");
+  throw new OAuthError("invalid_scope", "The scope exceeds what was granted.");
 }
 
 /** What an authorization code stands for. */
@@ -187,16 +188,16 @@ export function createAuthorizationCodes(context: { now: () => number; randomId:
 function refuseReuse({ grant }: IssuedCode): void {
   if (grant === undefined) return;
   grant.revoked = true;
-  throw new OAuthError("invalid_grant", "The authorization code was used before.");
+  throw new OAuthError("invalid_grant", "The authorization code was already used.");
 }
 
 function refuseMismatch({ request, expiresAtMs }: IssuedCode, redemption: CodeRedemption, nowMs: number): void {
-  if (expiresAtMs <= nowMs) throw new OAuthError("invalid_grant", "The authorization code is expired.");
+  if (expiresAtMs <= nowMs) throw new OAuthError("invalid_grant", "The authorization code has expired.");
   if (request.client_id !== redemption.client_id) {
     throw new OAuthError("invalid_grant", "The authorization code belongs to another client.");
   }
   if (request.redirect_uri !== redemption.redirect_uri) {
-    throw new OAuthError("invalid_grant", "redirect_uri is not the one of the authorization request.");
+    throw new OAuthError("invalid_grant", "redirect_uri differs from that of the authorization request.");
   }
   // https://www.rfc-editor.org/rfc/rfc9700#section-4.8.2: a verifier without a challenge is a downgrade, so it fails too.
   if (request.code_challenge !== challengeFromVerifier(redemption.code_verifier)) {

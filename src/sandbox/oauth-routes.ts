@@ -191,7 +191,7 @@ function presentedClient(rawHeaders: readonly string[], parameters: Parameters):
   }
   const basic = parseBasic(values[0] ?? "");
   if (client_id !== undefined && client_id !== basic.client_id) {
-    throw new OAuthError("invalid_request", "client_id is not the client of the Authorization field.");
+    throw new OAuthError("invalid_request", "client_id is not the client in the Authorization field.");
   }
   return basic;
 }
@@ -201,7 +201,8 @@ function parseBasic(value: string): PresentedClient {
   const encoded = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(value)?.[1];
   const pair = Buffer.from(encoded ?? "", "base64").toString();
   const colon = pair.indexOf(":");
-  if (colon === -1) throw new OAuthError("invalid_client", "The Authorization field is not Basic credentials.");
+  if (colon === -1)
+    throw new OAuthError("invalid_client", "The Authorization field does not contain Basic credentials.");
   return { client_id: formDecode(pair.slice(0, colon)), client_secret: formDecode(pair.slice(colon + 1)) };
 }
 

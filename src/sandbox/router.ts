@@ -46,7 +46,7 @@ export function callRoute<Request extends RoutedRequest>(
     return route.handle(request);
   }
   const allow = route.methods.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name])).join(", ");
-  return errorAnswer(405, "method_not_allowed", `This path takes ${allow}.`, ["Allow", allow]);
+  return errorAnswer(405, "method_not_allowed", `This path accepts ${allow}.`, ["Allow", allow]);
 }
 
 /** Splits a request target without checking or normalising it; drops the origin of the absolute form. */

@@ -217,7 +217,7 @@ function decideAuthorization(
   const account = accessToken === undefined ? undefined : findAccount(accessToken);
   if (accessToken !== undefined && account !== undefined) return { result: "authorized", accessToken, account };
   // https://www.rfc-editor.org/rfc/rfc6750#section-3.1: no error code in the challenge without credentials.
-  if (values.length === 0) return refused(401, undefined, "This resource takes an access token.");
+  if (values.length === 0) return refused(401, undefined, "This resource requires an access token.");
   return refused(401, "invalid_token", "The access token is unknown, expired or revoked.");
 }
 

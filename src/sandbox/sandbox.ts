@@ -236,7 +236,7 @@ function answerFromError(error: unknown): Answer {
   if (error instanceof BodyTooLarge) {
     return errorAnswer(413, "content_too_large", "The content is too large.", ["Connection", "close"]);
   }
-  if (isFieldError(error)) return errorAnswer(400, "invalid_request", "HTTP cannot carry a field with this text.");
+  if (isFieldError(error)) return errorAnswer(400, "invalid_request", "A header field cannot contain this text.");
   return errorAnswer(500, "server_error", "The sandbox failed.");
 }
 
@@ -274,7 +274,7 @@ function readBody(message: IncomingMessage, maxBytes: number): Promise<Buffer> {
     });
     message.on("end", () => resolve(Buffer.concat(chunks)));
     message.on("error", reject);
-    message.on("close", () => reject(new Error("connection closed within the content")));
+    message.on("close", () => reject(new Error("connection closed before the end of the content")));
   });
 }
 

@@ -139,7 +139,10 @@ async function attempt(
 }
 
 function stopping(): RelayError {
-  return new RelayError("PROVIDER_UNREACHABLE", "The relay is stopping; the event is delivered by the next one.");
+  return new RelayError(
+    "PROVIDER_UNREACHABLE",
+    "The relay is stopping; the event will be retried later, unless this was the last attempt.",
+  );
 }
 
 /** Options of {@link createSlots}. */

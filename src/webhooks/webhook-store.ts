@@ -151,7 +151,7 @@ export function parseWebhookUri(text: string, policy: { readonly allowLoopback: 
   const url = /^https?:\/\/[\x21-\x7e]+$/.test(text) ? parseUrl(text) : undefined;
   if (url === undefined) return { problem: "must be an https address" };
   if (text.includes("#") || url.username !== "" || url.password !== "") {
-    return { problem: "must have neither a fragment nor a name and password" };
+    return { problem: "must not have a fragment, a user name or a password" };
   }
   if (url.href !== text && url.href !== `${text}/`) return { problem: `must be written as ${url.href}` };
   return hostProblem(url, policy) ?? { value: url.href };
@@ -165,7 +165,7 @@ function hostProblem({ protocol, hostname }: URL, { allowLoopback }: { readonly 
       : decideAddress(address, { allowLoopback: true, allowPrivateNetwork: false });
   if (result === "deny") return { problem: "must not be an address of a private or special network" };
   if (rule === "loopback" && !allowLoopback) {
-    return { problem: "is on this machine; that is only for development, with RELAY_ALLOW_LOOPBACK=true" };
+    return { problem: "is on this machine, which is allowed only for development, with RELAY_ALLOW_LOOPBACK=true" };
   }
   const isSecure = protocol === "https:" || rule === "loopback";
   return isSecure ? undefined : { problem: "must use https" };

@@ -215,7 +215,7 @@ class Supervisor {
     this.#metrics.add(worker);
     worker.once("exit", () => this.#onExit(worker));
     watchPulse(worker, () => {
-      this.#options.logger.error({ worker: worker.process.pid }, "a worker does not answer and is ended");
+      this.#options.logger.error({ worker: worker.process.pid }, "a worker is unresponsive and is killed");
       worker.process.kill("SIGKILL");
     });
     return { worker, url: urls.url, adminUrl: urls.adminUrl };
@@ -252,7 +252,7 @@ class Supervisor {
           await this.#end(old, QUIET_MS);
           continue;
         }
-        logger.error({ exitCode: next }, "the new worker could not start; the others go on");
+        logger.error({ exitCode: next }, "the new worker could not start; the others continue");
         // The old one may have ended meanwhile and not been replaced, since a new one was starting.
         void this.fill();
         if (generation === this.#generation) return;
@@ -287,7 +287,7 @@ class Supervisor {
     const { signalCode } = worker.process;
     this.#options.logger.error(
       { worker: worker.process.pid, exitCode: exitCodeOf(worker), signal: signalCode ?? undefined },
-      "a worker ended by itself and is replaced",
+      "a worker exited unexpectedly and is replaced",
     );
     this.#noteEnd(worker, performance.now() - life.startedAt);
     void this.fill();

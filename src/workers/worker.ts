@@ -87,7 +87,7 @@ function askSupervisor(id: number): Promise<readonly Metric[]> {
     };
     const timer = setTimeout(() => {
       settle();
-      reject(new Error("the supervisor does not answer"));
+      reject(new Error("the supervisor did not answer in time"));
     }, WAIT_MS);
     process.on("message", onMessage);
     void send({ type: "metricsWanted", id });
