@@ -22,8 +22,8 @@ export const URLENCODED = "application/x-www-form-urlencoded";
  * Writes the members of a JSON object as a urlencoded body, in the order given, by the rules of `queryFromJson()`:
  * arrays of scalars are joined with commas, other arrays and objects become JSON text. A space is `+`, as in forms.
  *
- * Fails with CALL_FORMAT_ERROR for a name that is too long or repeated too often, with OVERLOADED where there is no
- * room.
+ * Fails with CALL_FORMAT_ERROR for a name that is too long and for repeated names that are too long in total, with
+ * OVERLOADED where there is no room.
  *
  * @param memory charged for the bytes as they are written: at most three times the length of the JSON, except for
  *   repeated names.
@@ -62,15 +62,12 @@ function* writeElements(
   field: string,
 ): Steps<void> {
   const mayPause = createPace(form.length);
-  let namesLength = 0;
   for (const element of elementsInSteps(json, array)) {
     if (element === undefined) {
       yield;
       continue;
     }
-    namesLength += name.length;
-    if (namesLength > MAX_REPEATED_LENGTH) throw formatError(`${field} repeats its name too often. Shorten the name.`);
-    form.begin(name);
+    form.repeat(name, field);
     yield* writeValue(form, json, element);
     if (mayPause(form.length)) yield;
   }
@@ -123,6 +120,7 @@ class FormWriter {
   readonly #memory: Room;
   #encoded = "";
   #text = "";
+  #repeatedLength = 0;
 
   constructor(memory: Room) {
     this.#memory = memory;
@@ -139,6 +137,20 @@ class FormWriter {
     const mark = this.length === 0 ? "" : "&";
     this.#encoded += `${mark}${name}=`;
     this.#flush();
+  }
+
+  /**
+   * Begins a pair of an array, whose name is repeated for each element. Fails with CALL_FORMAT_ERROR, which names the
+   * field, when the names of all arrays of the form become too long.
+   */
+  repeat(name: string, field: string): void {
+    this.#repeatedLength += name.length;
+    if (this.#repeatedLength > MAX_REPEATED_LENGTH) {
+      throw formatError(
+        `${field} makes the repeated names too long in total. Shorten the names, or send fewer elements.`,
+      );
+    }
+    this.begin(name);
   }
 
   /** Appends to the value of the current pair. */
@@ -171,7 +183,10 @@ class FormWriter {
   }
 }
 
-/** Most characters that one repeated name may add up to: without a limit, 10 MiB of payload become fifty gigabytes. */
+/**
+ * Most characters that the names repeated by all arrays of a form may add up to: without a limit, 10 MiB of payload
+ * become fifty gigabytes.
+ */
 const MAX_REPEATED_LENGTH = 8 * 1024 * 1024;
 
 /** Characters that are encoded together, so that a million short values are not encoded one by one. */
@@ -203,7 +218,8 @@ export function queryFromJson(json: Uint8Array, explodeArrays = false): QueryPai
     const elements = sliceElements(json, member.start, member.end);
     if (!explodeArrays) return [[member.key, textFromArray(json, member, elements)]];
     repeatedLength += member.key.length * elements.length;
-    if (repeatedLength > MAX_QUERY_NAMES) throw formatError("An array repeats its name too often for a query.");
+    if (repeatedLength > MAX_QUERY_NAMES)
+      throw formatError("The names that arrays repeat are too long in total for a query. Shorten them.");
     return elements.map((element) => [member.key, textFromValue(json, element)]);
   });
 }

@@ -47,6 +47,11 @@ export const LARGE_GUARDS: readonly Guard[] = [
     "call/urlencoded",
   ),
   guard(
+    "forms: names that many arrays repeat",
+    ["this.#repeatedLength += name.length;", "this.#repeatedLength = name.length;"],
+    "call/urlencoded",
+  ),
+  guard(
     "names: so long that to encode them holds everybody up",
     ["name.length <= MAX_LENGTH", "true"],
     "call/urlencoded",
