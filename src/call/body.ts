@@ -132,18 +132,12 @@ function* payloadContent(input: BodyInput, payload: Uint8Array, method: Method):
         query: [],
       };
     case "form-data":
-      return held(memory, yield* formDataFromJson(payload, input.newBoundary(), explodeArrays));
+      return { ...(yield* formDataFromJson(payload, input.newBoundary(), memory, explodeArrays)), query: [] };
     case "related":
-      return held(memory, yield* relatedFromJson(payload, input.newBoundary()));
+      return { ...(yield* relatedFromJson(payload, input.newBoundary(), memory)), query: [] };
     default:
       return yield* jsonContent(input, payload, method);
   }
-}
-
-/** Charges the body once it is written, since it is about as long as the payload. */
-function held(memory: Room, { body, contentType }: Omit<Content, "query">): Content {
-  requireRoom(memory, body?.length ?? 0);
-  return { body, contentType, query: [] };
 }
 
 function exactContent({ payload, contentType }: BodyInput, body: Uint8Array, method: Method): Content {
@@ -171,14 +165,14 @@ function* jsonContent(input: BodyInput, payload: Uint8Array, { method }: Method)
   const { contentType, memory, explodeArrays } = input;
   const mayBeUpload = UPLOADS.has(method) && startsAsUpload(payload, contentType);
   if (input.payloadTypeFile || (mayBeUpload && (yield* isUpload(payload)))) {
-    return held(memory, yield* fileContent(payload, contentType));
+    return yield* fileContent(payload, contentType, memory);
   }
   if (isUrlencoded(contentType)) {
     return { body: yield* formFromJson(payload, memory, explodeArrays), contentType, query: [] };
   }
   const { essence } = parseMediaType(contentType ?? "application/json");
   if (essence === "multipart/form-data") {
-    return held(memory, yield* formDataFromJson(payload, input.newBoundary(), explodeArrays));
+    return { ...(yield* formDataFromJson(payload, input.newBoundary(), memory, explodeArrays)), query: [] };
   }
   if (NO_JSON.test(essence)) throw noJson(essence);
   return { body: payload, contentType: contentType ?? "application/json", query: [] };
@@ -232,7 +226,7 @@ function* isFileShaped(payload: Uint8Array, value: JsonRange): Steps<boolean> {
 }
 
 /** A single file as the whole body (compat C6). */
-function* fileContent(payload: Uint8Array, contentType: string | undefined): Steps<Omit<Content, "query">> {
+function* fileContent(payload: Uint8Array, contentType: string | undefined, memory: Room): Steps<Content> {
   const members = yield* membersByName(payload, { start: 0, end: payload.length });
   const files = members.get("files");
   if (files === undefined || members.size > 1) throw formatError(`payload.files must be the only member. ${AS_JSON}`);
@@ -245,8 +239,9 @@ function* fileContent(payload: Uint8Array, contentType: string | undefined): Ste
     throw formatError("payload.files[0] may have only the members content, type and name.");
   }
   const { bytes, type } = yield* fileFromMembers(payload, file, "payload.files[0]");
+  requireRoom(memory, bytes.length);
   const body = yield* joinedInSteps(bytes);
-  return { body, contentType: type ?? contentType ?? "application/octet-stream" };
+  return { body, contentType: type ?? contentType ?? "application/octet-stream", query: [] };
 }
 
 /** The element of an array of one; undefined for any other length, and for a value that is not an array. */
