@@ -6,42 +6,42 @@ import type { AuditEntry, ChangeOptions } from "../model/audit.js";
 import { openSealed, type SealBinding, type Sealer } from "../sealing/seal.js";
 import type { CallRulesByProvider } from "./call-rules.js";
 
-/** What a call must carry, weakest first; stronger proof is always accepted. */
+/** The proof that a call must carry, weakest first; stronger proof is always accepted. */
 export type CallerAuth = "PUBLIC_KEY" | "SIGNED_USER" | "PRIVATE_KEY";
 
-/** An application: who may call. */
+/** An application that may call. */
 export interface Application {
   readonly id: string;
   readonly name: string;
   readonly publicKey: string;
-  /** SHA-256 of the private key, sealed: it verifies both the key and user signatures (see private-key.ts). */
+  /** SHA-256 of the private key, sealed; it verifies both the key and user signatures, see {@link createPrivateKey}. */
   readonly privateKeyHash: Uint8Array;
   readonly callerAuth: CallerAuth;
   /** Browser origins that may call, such as `https://app.example.com`. Empty: no browser access. */
   readonly allowedOrigins: readonly string[];
   /** Client addresses that may call, as CIDR. Empty: any address. */
   readonly allowedAddresses: readonly string[];
-  /** Where a browser may be sent back to after connecting, compared as text. Empty: nowhere. */
+  /** Addresses that a browser may be redirected to after connecting, compared as text. Empty: none. */
   readonly allowedRedirectUris: readonly string[];
-  /** Most calls a minute, of all its users together; 0: no limit. */
+  /** Most calls a minute, for all its users together; 0: no limit. */
   readonly callsPerMinute: number;
   /** Most calls a minute for each connection; 0: no limit. */
   readonly connectionCallsPerMinute: number;
-  /** What all its calls must fit, by the provider's name; one that is not among them is not bounded. */
+  /** Rules that all its calls must fit, by provider name; calls to other providers are not restricted. */
   readonly callRules: CallRulesByProvider;
-  /** Longest lifetime of a call token, in seconds; 0: a day, which is the most. */
+  /** Longest lifetime of a call token, in seconds; 0: a day, which is the maximum. */
   readonly maxCallTokenSeconds: number;
-  /** Of its mark on the connect page, `#rrggbb` in lower case; empty: the relay's own. */
+  /** Accent color on the connect page, `#rrggbb` in lower case; empty: the relay's own. */
   readonly accentColor: string;
   readonly state: "ACTIVE" | "DISABLED";
-  /** Until when headers and bodies of its calls are captured, in milliseconds since the epoch; 0: never. */
+  /** Until when headers and bodies of its calls are captured, in milliseconds since the epoch; 0: not captured. */
   readonly captureUntil: number;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   readonly updatedAt: number;
 }
 
-/** What an operator decides about an application when it is made, and may change afterwards. */
+/** What an operator sets when creating an application, and may change later. */
 export type ApplicationSettings = Pick<
   Application,
   | "name"
@@ -56,26 +56,26 @@ export type ApplicationSettings = Pick<
   | "accentColor"
   | "state"
 > & {
-  /** Its mark on the connect page: PNG, JPEG or WebP; empty for none. It is read where it is shown, and nowhere else. */
+  /** Icon on the connect page: PNG, JPEG or WebP; empty for none. Loaded only where it is shown. */
   readonly icon: Uint8Array;
 };
 
 /** The members of an application that can be changed. */
 export type ApplicationPatch = Partial<ApplicationSettings & Pick<Application, "captureUntil" | "privateKeyHash">>;
 
-/** A page of applications, ordered by public key, byte for byte. */
+/** Selects a page of applications, ordered by public key, byte for byte. */
 export interface ApplicationPage {
-  /** Only those whose public key begins so; empty: all. */
+  /** Only public keys that begin with this; empty: all. */
   readonly prefix: string;
-  /** From behind this public key on, which begins so, too; undefined: from the first one on. */
+  /** Starts after this public key, which also begins with `prefix`; undefined: starts with the first. */
   readonly after: string | undefined;
-  /** At most this many rows. */
+  /** Most rows of the page. */
   readonly limit: number;
 }
 
 /**
- * Where applications are kept. Every method rejects with RelayError STORE_UNAVAILABLE when the store cannot be used;
- * a public key is compared byte for byte.
+ * Stores applications. Every method rejects with RelayError STORE_UNAVAILABLE when the store cannot be used; public
+ * keys are compared byte for byte.
  */
 export interface ApplicationStore {
   findByPublicKey(publicKey: string): Promise<Application | undefined>;
@@ -90,7 +90,7 @@ export interface ApplicationStore {
   /** Rejects with ApplicationExistsError when the public key is taken. */
   create(application: Application & Partial<ApplicationSettings>, audit?: AuditEntry): Promise<void>;
   /**
-   * Resolves to the changed application, undefined when there is none with this public key. Rejects with
+   * Resolves to the changed application, or undefined when none has this public key. Rejects with
    * ChangedMeanwhileError.
    */
   update(
@@ -109,17 +109,17 @@ export interface ApplicationStore {
 /** The public key is already in use. */
 export class ApplicationExistsError extends Error {
   constructor() {
-    super("An application with this public key exists already. Choose another key or update that application.");
+    super("An application with this public key already exists. Choose another key or update that application.");
     this.name = "ApplicationExistsError";
   }
 }
 
-/** A new public key: `relay_pk_` and 32 random characters. It names the application and opens nothing by itself. */
+/** Creates a public key: `relay_pk_` and 32 random characters. It identifies the application but is not a secret. */
 export function createPublicKey(): string {
   return `relay_pk_${randomBytes(24).toString("base64url")}`;
 }
 
-/** Reads a public key an operator brings from another service: 8 to 256 characters of visible ASCII. */
+/** Parses a public key that an operator brings from another service: 8 to 256 characters of visible ASCII. */
 export function parsePublicKey(text: string): Parsed {
   if (text.length < 8 || text.length > 256) return { problem: "must have 8 to 256 characters" };
   return /^[\x21-\x7E]+$/.test(text) ? { value: text } : { problem: "must be visible ASCII, without spaces" };
@@ -129,11 +129,11 @@ const DOES_NOT_OPEN =
   "This application's stored key cannot be opened. The operator must restore the store or its key file, or give the application a new private key.";
 
 /**
- * A new private key, to be shown once: `relay_sk_` and 48 random bytes in base64url, 73 characters.
+ * Creates a private key, to be shown once: `relay_sk_` and 48 random bytes in base64url, 73 characters.
  *
  * It is longer than 64 bytes on purpose. HMAC-SHA256 replaces a key longer than its 64-byte block by the key's SHA-256
- * (RFC 2104 section 2), so HMAC(private key, user id) equals HMAC(SHA-256(private key), user id): the hash that the
- * store keeps verifies user signatures, and the key itself is kept nowhere. A shorter key would have to be stored.
+ * (RFC 2104 section 2), so HMAC(private key, user id) equals HMAC(SHA-256(private key), user id). The stored hash is
+ * therefore enough to verify user signatures, and the key itself is not stored. A shorter key would have to be.
  */
 export function createPrivateKey(): string {
   return `relay_sk_${randomBytes(48).toString("base64url")}`;
@@ -145,19 +145,19 @@ export function hashPrivateKey(privateKey: string): Buffer {
 }
 
 /**
- * HMAC-SHA256 of a text, made from the private key's hash; the same as from the key itself, since a key of more than 64
- * bytes is hashed first (RFC 2104).
+ * HMAC-SHA256 of a text with the private key's hash. The same as with the key itself, since a key of more than 64 bytes
+ * is hashed first (RFC 2104).
  */
 export function signText(privateKeyHash: Uint8Array, text: string): Buffer {
   return createHmac("sha256", privateKeyHash).update(text).digest();
 }
 
-/** The hash of a private key as an application row keeps it. */
+/** Seals the hash of a private key for the application's row. */
 export function sealPrivateKeyHash(sealer: Sealer, applicationId: string, privateKey: string): Uint8Array {
   return sealer.seal(hashPrivateKey(privateKey), bindingOf(applicationId));
 }
 
-/** Opens the stored hash. Throws RelayError STORE_UNAVAILABLE when it does not open. */
+/** Opens the stored hash. Throws RelayError STORE_UNAVAILABLE when it cannot be opened. */
 export function openPrivateKeyHash(
   sealer: Sealer,
   { id, privateKeyHash }: Pick<Application, "id" | "privateKeyHash">,
@@ -169,20 +169,20 @@ function bindingOf(applicationId: string): SealBinding {
   return { table: "applications", column: "private_key_hash", applicationId, userId: "", providerName: "" };
 }
 
-/** What a parser of one setting answers: the value as it is stored, or what is wrong with the text. */
+/** Result of parsing one setting: the value as stored, or the problem. */
 export type Parsed = { readonly value: string } | { readonly problem: string };
 
 const OUTSIDE = /[?#@\\*,\s]/;
 
 /**
- * Reads a browser origin that may call, such as `https://app.example.com`. The value is spelled as browsers send it in
- * `Origin` (RFC 6454 section 6.2), since calls are compared with it as text: host in lower case and punycode, without
- * the default port.
+ * Parses a browser origin that may call, such as `https://app.example.com`. Normalizes it to what browsers send in
+ * `Origin` (RFC 6454 section 6.2), since the two are compared as text: host in lower case and punycode, without the
+ * default port.
  */
 export function parseOrigin(text: string): Parsed {
   if (text === "*") return { problem: "must name one origin; a wildcard would open the application to every website" };
   if (text === "null")
-    return { problem: "must not be null: sandboxed frames and local files of anyone have that origin" };
+    return { problem: "must not be null: anybody's sandboxed frames and local files have that origin" };
   const url = /^https?:\/\//i.test(text) && !OUTSIDE.test(text) ? parseUrl(text) : undefined;
   if (url === undefined) {
     return { problem: "must be https://host or https://host:port (http for development)" };
@@ -191,14 +191,14 @@ export function parseOrigin(text: string): Parsed {
   return pathname === "/" ? { value: origin } : { problem: `must have no path: write ${origin}` };
 }
 
-/** Of private-use schemes (RFC 8252 section 7.1): a domain name in reverse, so that nobody else's scheme is taken. */
+/** A URI with a private-use scheme (RFC 8252 section 7.1): a reversed domain name, so that schemes do not collide. */
 const PRIVATE_USE = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:\/{1,3}[\x21-\x7e]*$/;
 const LOOPBACK = new Set(["127.0.0.1", "localhost", "[::1]"]);
 const MAX_LENGTH = 2048;
 
 /**
- * Reads an address that browsers may be sent back to: https, http to this machine for development, or an app's own
- * scheme. Calls are compared with it as text (RFC 9700 section 4.1.3), so it must be spelled as a URL parser spells it.
+ * Parses an address that browsers may be redirected to: https, http to this machine for development, or an app's own
+ * scheme. It is compared as text (RFC 9700 section 4.1.3), so it must be in the form a URL parser returns.
  */
 export function parseRedirectUri(text: string): Parsed {
   if (text.length > MAX_LENGTH) return { problem: `must have at most ${MAX_LENGTH} characters` };
@@ -208,17 +208,17 @@ export function parseRedirectUri(text: string): Parsed {
     return { problem: "must be an https address, or one of an app's own scheme such as com.example.app:/connected" };
   }
   if (url.protocol === "http:" && !LOOPBACK.has(url.hostname)) {
-    return { problem: "must use https; http is only for this machine, for development" };
+    return { problem: "must use https; http is allowed only for this machine, for development" };
   }
   if (text.includes("#") || url.username !== "" || url.password !== "") {
-    return { problem: "must have neither a fragment nor a name and password" };
+    return { problem: "must not have a fragment, a user name or a password" };
   }
   return url.href === text ? { value: text } : { problem: `must be written as ${url.href}` };
 }
 
 /**
- * Reads a network of client addresses that may call: `192.0.2.0/24`, `2001:db8::/32`, or one address. An address
- * inside a network, such as `192.0.2.7/8`, is refused: it is a slip that would let in more than was meant.
+ * Parses a network of client addresses that may call: `192.0.2.0/24`, `2001:db8::/32`, or one address. An address
+ * inside a network, such as `192.0.2.7/8`, is refused: it is a slip that would allow more than intended.
  */
 export function parseCidr(text: string): Parsed {
   if (/[,\s%]/.test(text) || parseCidrList(text)?.length !== 1) {
@@ -226,7 +226,7 @@ export function parseCidr(text: string): Parsed {
   }
   const [address = "", prefix] = text.split("/");
   if (prefix === undefined || isNetwork(address, Number(prefix))) return { value: text };
-  return { problem: `has address bits behind its /${prefix}: write the network's first address, or the address alone` };
+  return { problem: `has address bits beyond its /${prefix}: write the network's first address, or the address alone` };
 }
 
 function isNetwork(address: string, prefix: number): boolean {
@@ -241,7 +241,7 @@ function bitsOfIPv4(address: string): string {
     .join("");
 }
 
-/** The URL parser spells every IPv6 address as hexadecimal groups with at most one `::`. */
+/** The URL parser writes every IPv6 address as hexadecimal groups with at most one `::`. */
 function bitsOfIPv6(address: string): string {
   const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
   const groups = (part: string | undefined) => (part ? part.split(":") : []);

@@ -1,18 +1,18 @@
 import { decodePercent } from "../lib/parse-url.js";
 /**
- * Lets requests through that fit each member that it has. `*` in a path is one segment, `**` any number of them, none
- * included; everything else is compared byte for byte with what would be sent.
+ * Allows requests that match each of its members. `*` in a path is one segment, `**` any number of segments, including
+ * none; everything else is compared byte for byte with what would be sent.
  */
 export interface CallRule {
-  /** HTTP methods as they are sent: `POST`, not `FORM`. */
+  /** HTTP methods as sent: `POST`, not `FORM`. */
   readonly methods: readonly string[] | undefined;
-  /** `api.example.com`, or with a port that is not the default one. */
+  /** `api.example.com`, with the port if it is not the default one. */
   readonly hosts: readonly string[] | undefined;
-  /** Each by its segments. */
+  /** Each path as its segments. */
   readonly paths: ReadonlyArray<readonly string[]> | undefined;
 }
 
-/** What rules judge: the request as it would be sent. */
+/** The request to check against rules, as it would be sent. */
 export interface RequestToJudge {
   readonly method: string;
   /** `https://host[:port]`. */
@@ -22,14 +22,17 @@ export interface RequestToJudge {
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>;
 }
 
-/** Whether a set of rules lets a request through. */
+/** Whether a set of rules allows a request. */
 export interface RuleVerdict {
   readonly isAllowed: boolean;
-  /** Which rule did, such as `rule 2`, or what none of them has. */
+  /** The rule that allowed it, such as `rule 2`, or why none did. */
   readonly rule: string;
 }
 
-/** Judges a request by a set of rules: one of them must let it through, as it is and as every method it might be read as. Pure. */
+/**
+ * Checks a request against a set of rules. They must allow its own method and every method that a server might take it
+ * for. Pure.
+ */
 export function judgeRequest(rules: readonly CallRule[], request: RequestToJudge): RuleVerdict {
   const { method, origin, target, headers } = request;
   const mark = target.indexOf("?");
@@ -55,9 +58,9 @@ function fitsPlace(rule: CallRule, host: string, map: PathMap | undefined): bool
   return rule.paths === undefined || (map !== undefined && rule.paths.some((path) => matches(path, map)));
 }
 
-/** Where each segment stands in a path, as a set of bits, so that one step of a pattern is taken from all places at once. */
+/** Bitmaps of the positions of each segment in a path, so that a pattern can step from all positions at once. */
 interface PathMap {
-  /** Of `*`: wherever a segment is not empty. Of `**`: wherever a number of such segments may end. */
+  /** `*` has every position of a non-empty segment, `**` every position where a run of such segments may end. */
   readonly places: ReadonlyMap<string, bigint>;
   readonly end: bigint;
 }
@@ -74,25 +77,27 @@ function mapOf(segments: readonly string[]): PathMap {
   return { places, end };
 }
 
-/** One step for each segment of the pattern, however many ways there are to part the path (Shift-And, as in bitap). */
+/**
+ * Takes one step per segment of the pattern, however many ways there are to match the path (Shift-And, as in bitap).
+ */
 function matches(pattern: readonly string[], { places, end }: PathMap): boolean {
   let reached = 1n;
   for (const wanted of pattern) {
     const found = places.get(wanted) ?? 0n;
-    // A number or its negative: the lowest bit and all above it.
+    // x | -x sets the lowest set bit and all bits above it.
     reached = wanted === "**" ? (reached | -reached) & found : (reached & found) << 1n;
     if (reached === 0n) return false;
   }
   return (reached & end) !== 0n;
 }
 
-/** Segments that every reader takes for the same text: no percent sign, no parameter, none of dots alone. */
+/** Segments that every server reads the same: no percent sign, no parameter, no dot segments. */
 const PLAIN_PATH = /^(?:\/[\w~!$&'()*,=:@-][\w.~!$&'()*+,=:@-]*)*\/?$/;
 const MAX_PATH_SEGMENTS = 256;
 
 /**
- * The segments of a path; undefined where readers may disagree about them. Only the last one may be empty: a path that
- * ends with a slash fits a rule that does, too.
+ * The segments of a path; undefined if servers may disagree about them. Only the last one may be empty: a path with a
+ * trailing slash matches only a rule with one.
  */
 function segmentsFrom(path: string): readonly string[] | undefined {
   if (!path.startsWith("/")) return undefined;
@@ -103,37 +108,38 @@ function segmentsFrom(path: string): readonly string[] | undefined {
   return isSure ? segments : undefined;
 }
 
-/** `/` has no segment. */
+/** Splits a path into segments; `/` has none. */
 function split(path: string): readonly string[] {
   return path === "/" ? [] : path.slice(1).split("/");
 }
 
 /**
- * What some server takes for an end of the segment, the path or the text: separators and their look-alikes, that
- * normalise (NFKC) or map to them in a legacy charset; `;` begins parameters (RFC 3986 section 3.3, and to the end of
- * the path in RFC 1808 section 2.4.5); `{{` may be a placeholder for a token.
+ * Characters that some server takes for the end of the segment, the path or the text. Separators, and look-alikes that
+ * normalise to them (NFKC) or map to them in a legacy charset. `;` begins parameters (RFC 3986 section 3.3; up to the
+ * end of the path in RFC 1808 section 2.4.5). `{{` may be a placeholder for a token.
  */
 const SEPARATOR =
   /[/\\;?#\p{Default_Ignorable_Code_Point}\u2044\u2215\u2216\u29f5\u29f8\u29f9\u00a5\u20a9\p{Cc}\p{Cf}]|\u20e5|\{\{/u;
-/** Dots are this directory and the one above; Windows drops those, and spaces, at the end of a name. */
+/** Dot segments; Windows also strips dots and spaces at the end of a name. */
 const DOTS = /^(?:[.+\s]*$|\.\.[^\w.])/;
-/** To be decoded once more by a server that does so, and `%u` by IIS. */
+/** Escapes left for a server that decodes twice; IIS also decodes `%u`. */
 const STILL_ENCODED = /%(?:[\da-f]{2}|u[\da-f]{4})/i;
 
 function isAmbiguous(segment: string): boolean {
   if (/[^\x21-\x7e]/.test(segment)) return true;
-  // A percent sign that begins no escape, or bytes that are no UTF-8, such as an overlong slash.
+  // Undefined for an invalid escape or invalid UTF-8, such as an overlong slash.
   const read = decodePercent(segment)?.normalize("NFKC");
   return read === undefined || STILL_ENCODED.test(read) || SEPARATOR.test(read) || DOTS.test(read);
 }
 
 /**
- * Fields that name a second place, which no rule has judged: RFC 4918 section 10.3, copies, links and manifests in object
- * stores (S3, Azure, OpenStack Swift), and what web servers and frameworks take for the path in its stead.
+ * Fields that name another resource, which no rule has checked: Destination (RFC 4918 section 10.3), copies, links and
+ * manifests in object stores (S3, Azure, OpenStack Swift), and fields that web servers and frameworks use instead of
+ * the path.
  */
 const OTHER_PLACE =
   /(?:^destination|[-_](?:(?:copy|rename|move|fetch)[-_](?:source|from)|symlink[-_]target|object[-_]manifest|(?:versions|history)[-_]location))(?:[-_]account)?$|^(?:x[-_])?(?:http[-_])?(?:override|rewrite|request|base)[-_](?:ur[il]|path)$|^x[-_](?:http[-_])?(?:path|ur[il])(?:[-_]override)?$|^x[-_]host$/i;
-/** WordPress takes it for the path of its REST API, whatever the path is. */
+/** WordPress uses this parameter as the path of its REST API, whatever the real path is. */
 const OTHER_ROUTE = /(?:^|[&;])rest_route(?:\[|=|&|$)/i;
 
 /** @param query decoded. */
@@ -142,32 +148,32 @@ function namesOtherPlace(query: string, headers: RequestToJudge["headers"]): boo
 }
 
 /**
- * Methods that a call may have besides the usual ones: what else the IANA HTTP Method Registry has, but CONNECT (a tunnel), TRACE (echoes the token) and PRI (no request);
- * QUERY, which is on its way there, and PURGE of caches. A list, and not every token: a misspelled method is found
- * before a token leaves, and what stands in log lines and records is one of few words. WebDAV (RFC 4918, 3253, 3648,
- * 3744, 4437, 4791, 5323, 5842), RFC 2068.
+ * Methods that a call may have in addition to the usual ones: the rest of the IANA HTTP Method Registry, except CONNECT
+ * (a tunnel), TRACE (echoes the token) and PRI (not a request); QUERY, which is about to be registered; and PURGE for
+ * caches. A list rather than any token: a misspelled method is refused before a token is sent, and log lines and
+ * records contain only a few known words. WebDAV (RFC 4918, 3253, 3648, 3744, 4437, 4791, 5323, 5842), RFC 2068.
  */
 export const FURTHER_METHODS: readonly string[] =
   "PROPFIND PROPPATCH MKCOL COPY MOVE LOCK UNLOCK REPORT SEARCH QUERY MKCALENDAR ACL BIND UNBIND REBIND ORDERPATCH VERSION-CONTROL CHECKOUT CHECKIN UNCHECKOUT UPDATE LABEL MERGE BASELINE-CONTROL MKWORKSPACE MKACTIVITY MKREDIRECTREF UPDATEREDIRECTREF LINK UNLINK PURGE".split(
     " ",
   );
 
-/** Methods that a provider may know, and that change or tell something; letters alone. */
+/** Methods that a provider may know and that change or reveal something; letters only. */
 const METHODS_MEANT: ReadonlySet<string> = new Set(
   [
     ..."GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT BAN NOTIFY SUBSCRIBE UNSUBSCRIBE".split(" "),
     ...FURTHER_METHODS,
   ].map((method) => method.replaceAll("-", "")),
 );
-/** Of a parameter or a field that says that it holds a method. */
+/** Name of a parameter or field that may hold a method. */
 const NAME_OF_METHOD = /method|verb/i;
-/** What stands between the values of a list, which is what repeated fields are joined to; `a.search` is one value. */
+/** Separators of list values, into which repeated fields are joined; `a.search` is one value. */
 const BETWEEN_METHODS = /[^a-z._-]+/i;
 
 /**
- * Methods that a server may take instead of the request's own: the value of a parameter or a field whose name says that
- * it holds one (`_method`, `X-HTTP-Method-Override`, `%5fmethod[]`, `.method` in PHP), as a whole and each of a list.
- * Servers split queries at `&` and, some, at `;`.
+ * Methods that a server may use instead of the request's own: values of parameters and fields whose name suggests a
+ * method (`_method`, `X-HTTP-Method-Override`, `%5fmethod[]`, `.method` in PHP), both whole and split as a list.
+ * Servers split queries at `&`, some also at `;`.
  */
 function methodsMeant(query: string, headers: RequestToJudge["headers"]): ReadonlySet<string> {
   const pairs = query === "" ? headers : [...headers, ...query.split(/[&;]/).map(pairFrom)];
@@ -175,7 +181,7 @@ function methodsMeant(query: string, headers: RequestToJudge["headers"]): Readon
   for (const [name, value] of pairs) {
     if (!NAME_OF_METHOD.test(name)) continue;
     for (const text of [value, ...value.split(BETWEEN_METHODS)]) {
-      // Upper case first: that of a long s is S, as servers in many languages would have it.
+      // Upper-case before removing other characters: a long s becomes S, as in many servers' languages.
       const method = text
         .normalize("NFKC")
         .toUpperCase()
@@ -191,7 +197,9 @@ function pairFrom(text: string): readonly [string, string] {
   return equals === -1 ? ["", ""] : [decoded(text.slice(0, equals)), decoded(text.slice(equals + 1))];
 }
 
-/** As often as there is something to decode: who decodes twice reads what is left after that. In UTF-8 in the end. */
+/**
+ * Percent-decodes repeatedly, up to {@link MAX_DECODINGS} times, since some servers decode twice; then decodes UTF-8.
+ */
 function decoded(text: string): string {
   let read = text;
   for (let rest = MAX_DECODINGS; rest > 0 && ESCAPE.test(read); rest--) {
@@ -200,21 +208,21 @@ function decoded(text: string): string {
   return BEYOND_ASCII.test(read) ? Buffer.from(read, "latin1").toString() : read;
 }
 
-/** `%u006d` is what IIS takes beside `%6d`. */
+/** IIS accepts `%u006d` as well as `%6d`. */
 const ESCAPE = /%(?:u00)?([\da-f]{2})/i;
 const ESCAPES = new RegExp(ESCAPE, "gi");
 const MAX_DECODINGS = 8;
 const BEYOND_ASCII = /[\x80-\xff]/;
 
-/** Rules, or what is wrong with them. */
+/** Rules, or the problem with them. */
 export type ParsedRules = { readonly rules: readonly CallRule[] } | { readonly problem: string };
 
-/** Most rules of one set, and most entries of a member: each call may be compared with all of them. */
+/** Most rules in a set, and most entries in a member: each call may be compared with all of them. */
 const MAX_ENTRIES = 100;
 const MAX_PATTERN_LENGTH = 1024;
 
 /**
- * Reads rules as they stand in JSON. Strict: a rule that is not understood as a whole must not let anything through. Pure.
+ * Parses rules from JSON. Strict: a rule that is not fully understood must not allow anything. Pure.
  */
 export function parseCallRules(value: unknown): ParsedRules {
   if (!isList(value)) return { problem: `must be a list of 1 to ${MAX_ENTRIES} rules` };
@@ -227,15 +235,15 @@ export function parseCallRules(value: unknown): ParsedRules {
   return { rules };
 }
 
-/** Rules by the provider's name. */
+/** Rules by provider name. */
 export type CallRulesByProvider = Readonly<Record<string, readonly CallRule[]>>;
 
-/** The same as JSON. Pure. */
+/** The rules as JSON. Pure. */
 export function jsonFromCallRules(byProvider: CallRulesByProvider): Readonly<Record<string, readonly WrittenRule[]>> {
   return Object.fromEntries(Object.entries(byProvider).map(([name, rules]) => [name, rules.map(writtenFromRule)]));
 }
 
-/** What was stored as JSON; rules that this version does not understand let nothing through. Pure. */
+/** Parses stored rules; those that this version does not understand allow nothing. Pure. */
 export function storedCallRules(json: string): CallRulesByProvider {
   const written = Object.entries(JSON.parse(json) as Record<string, unknown>);
   return Object.fromEntries(
@@ -246,14 +254,14 @@ export function storedCallRules(json: string): CallRulesByProvider {
   );
 }
 
-/** A rule as it stands in JSON. */
+/** A rule as JSON. */
 export interface WrittenRule {
   readonly methods?: readonly string[];
   readonly hosts?: readonly string[];
   readonly paths?: readonly string[];
 }
 
-/** The rule as it stands in JSON. */
+/** Converts a rule to JSON. */
 export function writtenFromRule({ methods, hosts, paths }: CallRule): WrittenRule {
   return {
     ...(methods && { methods }),
@@ -273,10 +281,10 @@ const MEMBERS: ReadonlyArray<readonly [name: keyof WrittenRule, is: (text: strin
 ];
 
 function ruleProblem(rule: unknown): string | undefined {
-  if (typeof rule !== "object" || rule === null || Array.isArray(rule)) return "that is no object";
+  if (typeof rule !== "object" || rule === null || Array.isArray(rule)) return "that is not an object";
   const names = Object.keys(rule);
   if (names.some((name) => !MEMBERS.some(([known]) => known === name))) {
-    return "with a member that is not methods, hosts or paths";
+    return "with a member other than methods, hosts and paths";
   }
   for (const [name, is, what] of MEMBERS) {
     if (!names.includes(name)) continue;
@@ -292,7 +300,7 @@ function isList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value) && value.length > 0 && value.length <= MAX_ENTRIES;
 }
 
-/** The pseudo-methods of calls are sent as others. */
+/** Excludes the pseudo-methods of calls, which are sent as other methods. */
 const METHOD_TEXT = /^(?!(?:FORM|GETFILE|MULTIFORM-.*|MULTIPART-FORM)$)[A-Z]+(?:-[A-Z]+)*$/;
 const HOST = /^(?=.{1,259}$)[a-z\d](?:[a-z\d-]*[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]*[a-z\d])?)*(?::[1-9]\d{0,4})?$/;
 
@@ -300,7 +308,7 @@ function isHost(text: string): boolean {
   return HOST.test(text) && !text.endsWith(":443");
 }
 
-/** What can match at all: a pattern that is ambiguous itself fits nothing, which nobody means. */
+/** Whether a pattern can match anything; an ambiguous one never does, which nobody intends. */
 function isPattern(text: string): boolean {
   if (text.length > MAX_PATTERN_LENGTH) return false;
   const segments = segmentsFrom(text);

@@ -4,7 +4,7 @@ import { Secret } from "../sealing/seal.js";
 import { type Application, signText } from "./application.js";
 import { type CallRule, parseCallRules, type WrittenRule, writtenFromRule } from "./call-rules.js";
 
-/** What a call token says: who may call for whom, until when, and what. Times are seconds since the epoch. */
+/** Claims of a call token: who may call for whom, until when, and what. Times are seconds since the epoch. */
 export interface CallToken {
   /** `iss`: the application's public key. */
   readonly publicKey: string;
@@ -19,7 +19,7 @@ export interface CallToken {
   readonly rules: readonly CallRule[] | undefined;
 }
 
-/** A call token as a request shows it, read and not yet verified. */
+/** A call token from a request, parsed but not yet verified. */
 export interface ShownToken {
   readonly text: Secret;
   readonly token: CallToken;
@@ -27,39 +27,39 @@ export interface ShownToken {
   readonly hash: string;
 }
 
-/** The longest lifetime of a call token, in seconds; an application may set less. */
+/** Longest lifetime of a call token, in seconds; an application may set less. */
 export const MAX_CALL_TOKEN_SECONDS = 24 * 60 * 60;
-/** How far clocks may be apart. */
+/** Accepted clock skew. */
 const LEEWAY_SECONDS = 60;
-/** Room for some fifty rules, in a header field that every server and proxy on the way takes. In characters. */
+/** In characters: room for about fifty rules, in a header field that every server and proxy on the way accepts. */
 export const MAX_CALL_TOKEN_LENGTH = 4096;
 
 const HEADER = { alg: "HS256", typ: "relay-call+jwt" } as const;
 const AUDIENCE = "provider-call-relay";
 
-/** Tokens that were verified: each with the sealed key hash that it was verified by, so that another key ends it. */
+/** A verified token, with the sealed key hash that verified it, so that a new private key invalidates it. */
 interface Remembered {
   readonly token: CallToken;
-  /** Of its text. */
+  /** Length of its text. */
   readonly length: number;
   readonly privateKeyHash: Uint8Array;
 }
 
 /**
- * Of the texts of all of them, in characters: some five thousand usual tokens. One that makes room for others is verified
- * again, which takes microseconds.
+ * Total length of the cached tokens' texts, in characters: about five thousand typical tokens. An evicted token is
+ * verified again, which takes microseconds.
  */
 const MAX_REMEMBERED_LENGTH = 2 * 1024 * 1024;
 let rememberedLength = 0;
-/** By hash: what is kept of a token is worth nothing to whoever reads the memory. */
+/** Keyed by hash, so that what is cached of a token is useless to anybody who reads the memory. */
 const remembered = new Map<string, Remembered>();
 
-/** Whether what stands in the place of a private key is a call token: no private key has a dot. */
+/** Whether the text in the place of a private key is a call token: private keys have no dot. */
 export function isCallToken(text: string): boolean {
   return text.includes(".");
 }
 
-/** Reads a call token; nothing of it is proven before {@link callTokenProblem} has judged it. */
+/** Parses a call token. Its claims are unproven until {@link callTokenProblem} has checked them. */
 export function readCallToken(text: string): ShownToken | { readonly problem: string } {
   if (text.length > MAX_CALL_TOKEN_LENGTH) return { problem: `it is longer than ${MAX_CALL_TOKEN_LENGTH} characters` };
   const hash = digest("sha256", text, "base64");
@@ -68,17 +68,17 @@ export function readCallToken(text: string): ShownToken | { readonly problem: st
   return "problem" in read ? read : { text: new Secret(text), token: read.token, hash };
 }
 
-/** What verifying a token needs. */
+/** Options for verifying a token. */
 export interface CallTokenVerification {
   readonly application: Pick<Application, "publicKey" | "privateKeyHash" | "maxCallTokenSeconds">;
-  /** SHA-256 of the private key; asked for only when the token was not verified by this key before. */
+  /** Returns SHA-256 of the private key; called only if the token was not verified with this key before. */
   readonly privateKeyHash: () => Buffer;
   readonly userId: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** What is wrong with a shown token, as one clause; undefined when it is this application's, for this user, now. */
+/** What is wrong with a token, as one clause; undefined if it is valid now for this application and user. */
 export function callTokenProblem(shown: ShownToken, verification: CallTokenVerification): string | undefined {
   const { application, userId, now } = verification;
   const { publicKey, issuedAt, expiresAt, notBefore = issuedAt, userId: subject } = shown.token;
@@ -90,7 +90,7 @@ export function callTokenProblem(shown: ShownToken, verification: CallTokenVerif
   if (lifetime <= 0 || lifetime > maxSeconds) return `its exp must be at most ${maxSeconds} seconds after its iat`;
   const seconds = now / 1000;
   if (expiresAt + LEEWAY_SECONDS <= seconds) return "it has expired";
-  // One that is issued in the future would live longer than it may.
+  // A token issued in the future would live longer than allowed.
   if (Math.max(issuedAt, notBefore) - LEEWAY_SECONDS > seconds) return "it is not valid yet";
   return undefined;
 }
@@ -100,7 +100,7 @@ export function maxSecondsOf({ maxCallTokenSeconds }: Pick<Application, "maxCall
   return maxCallTokenSeconds || MAX_CALL_TOKEN_SECONDS;
 }
 
-/** Whether a token is for a provider of these names. */
+/** Whether a token may be used for a provider with these names. */
 export function isForProvider(token: CallToken | undefined, names: readonly string[]): boolean {
   return token?.providers?.some((name) => names.includes(name)) ?? true;
 }
@@ -133,14 +133,18 @@ function forget(hash: string): void {
   remembered.delete(hash);
 }
 
-/** What a new token says. */
+/** Claims of a new token. */
 export interface NewCallToken extends Pick<CallToken, "publicKey" | "userId" | "providers" | "rules"> {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly lifetimeSeconds: number;
 }
 
-/** Makes a call token, as any JWT library does from the private key. @param privateKeyHash SHA-256 of the private key. */
+/**
+ * Creates a call token, the same as any JWT library would with the private key.
+ *
+ * @param privateKeyHash SHA-256 of the private key.
+ */
 export function createCallToken(
   { publicKey, userId, providers, rules, now, lifetimeSeconds }: NewCallToken,
   privateKeyHash: Uint8Array,
@@ -159,12 +163,13 @@ export function createCallToken(
 const SHAPE = /^([\w-]+)\.([\w-]+)\.([\w-]{43})$/;
 
 /**
- * Takes a JWT in compact form apart (RFC 7515 section 3.1), strictly, as RFC 8725 asks for: one algorithm and one type,
- * whatever the header says of keys is not looked at, base64url has one spelling, and no object names a member twice.
+ * Parses a JWT in compact form (RFC 7515 section 3.1), strictly, as RFC 8725 recommends. Only one algorithm and one
+ * type are accepted, keys in the header are ignored, base64url has only one spelling, and duplicate members are
+ * refused.
  */
 function parseCallToken(text: string): { readonly token: CallToken } | { readonly problem: string } {
   const [, header = "", payload = "", signature = ""] = SHAPE.exec(text) ?? [];
-  if (header === "" || bytesFrom(signature) === undefined) return { problem: "it is no JWT signed with HS256" };
+  if (header === "" || bytesFrom(signature) === undefined) return { problem: "it is not a JWT signed with HS256" };
   const { alg, typ, ...others } = objectFrom(header) ?? {};
   if (alg !== HEADER.alg) return { problem: "its alg must be HS256" };
   if (typ !== HEADER.typ) return { problem: "its typ must be relay-call+jwt" };
@@ -177,9 +182,10 @@ function tokenFrom(claims: Claims): { readonly token: CallToken } | { readonly p
   const { iss, sub, aud, iat, exp, nbf, providers, rules } = claims;
   if (typeof iss !== "string" || iss === "") return { problem: "its iss must be the application's public key" };
   if (typeof sub !== "string" || sub === "") return { problem: "its sub must be the user's id" };
-  // RFC 7519 section 4.1.3: a list of one says the same; one that is for others as well could be shown here by them.
+  // RFC 7519 section 4.1.3: a list of one means the same. A token with further audiences could be replayed here by
+  // them.
   const isForUs = aud === AUDIENCE || (Array.isArray(aud) && aud.length === 1 && aud[0] === AUDIENCE);
-  if (!isForUs) return { problem: `its aud must be ${AUDIENCE}, and nobody else` };
+  if (!isForUs) return { problem: `its aud must be ${AUDIENCE} and nothing else` };
   if (!isTime(iat) || !isTime(exp)) return { problem: "its iat and exp must be numbers of seconds" };
   if (nbf !== undefined && !isTime(nbf)) return { problem: "its nbf must be a number of seconds" };
   if (providers !== undefined && !isNames(providers)) return { problem: "its providers must be a list of names" };
@@ -191,7 +197,7 @@ function tokenFrom(claims: Claims): { readonly token: CallToken } | { readonly p
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** RFC 7519 section 2, NumericDate. */
+/** A NumericDate (RFC 7519 section 2). */
 function isTime(value: unknown): value is number {
   return typeof value === "number";
 }
@@ -207,7 +213,9 @@ function objectFrom(base64url: string): Claims | undefined {
   return bytes && uniqueObjectFrom(bytes, JSON_LIMITS);
 }
 
-/** Base64url without padding (RFC 7515 section 2); bits that stand for nothing must be zero, so that there is one spelling. */
+/**
+ * Decodes base64url without padding (RFC 7515 section 2). Unused bits must be zero, so that there is only one spelling.
+ */
 function bytesFrom(base64url: string): Buffer | undefined {
   const bytes = Buffer.from(base64url, "base64url");
   return bytes.toString("base64url") === base64url ? bytes : undefined;

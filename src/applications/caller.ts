@@ -4,30 +4,30 @@ import { formatError, RelayError } from "../model/errors.js";
 import { type Application, type ApplicationStore, hashPrivateKey, signText } from "./application.js";
 import { callTokenProblem, isCallToken, readCallToken, type ShownToken } from "./call-token.js";
 
-/** What a caller shows to prove who it is; everything is untrusted text. Empty text is no proof. */
+/** The credentials that a caller sends; everything is untrusted text. Empty text is no proof. */
 export interface CallerProof {
-  /** Every private key that the request shows; all of them have to be the application's. */
+  /** Every private key in the request; all must be the application's. */
   readonly privateKeys: readonly ShownKey[];
-  /** What stands for the private key, for one user and within rules; its rules count whatever else is shown. */
+  /** Replaces the private key, for one user and within rules. Its rules apply whatever else is sent. */
   readonly callToken: ShownToken | undefined;
   /** Lower-case hex HMAC-SHA256(private key, user id). */
   readonly userSignature: string | undefined;
   /** The `Origin` header of a browser. */
   readonly origin: string | undefined;
-  /** The client's IP address, after trusted proxies were taken into account. */
+  /** Client address, after the trusted proxies. */
   readonly address: string;
 }
 
-/** A private key as a request shows it. */
+/** A private key in a request. */
 export interface ShownKey {
-  /** Where it stands, in the caller's words. */
+  /** Where it was found, in the caller's terms. */
   readonly place: "private_key" | "Authorization" | "x-partner-key";
-  /** The public key that is written beside it; undefined where none is. */
+  /** The public key next to it; undefined without one. */
   readonly publicKey: string | undefined;
   readonly privateKey: string;
 }
 
-/** What `decideCaller()` judges. */
+/** Input of `decideCaller()`. */
 export interface CallerInput {
   readonly application: Pick<
     Application,
@@ -35,7 +35,7 @@ export interface CallerInput {
   >;
   readonly userId: string;
   readonly proof: CallerProof;
-  /** SHA-256 of the private key; asked for at most once, and only when the caller shows a key or a signature. */
+  /** Returns SHA-256 of the private key; called only when the caller sends a key, a signature or a call token. */
   readonly privateKeyHash: () => Buffer;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -50,19 +50,19 @@ type CallerDecision =
   | { readonly result: "deny"; readonly rule: CallerRule; readonly message: string };
 
 const ALLOW: CallerDecision = { result: "allow" };
-/** SHA-256 as hex; upper case is refused so that there is one spelling, as documented. */
+/** SHA-256 as hex. Upper case is refused, so that there is one spelling, as documented. */
 const SIGNATURE = /^[0-9a-f]{64}$/;
 
 /**
- * Judges where a call comes from and what it shows. Stronger proof than `callerAuth` asks for is accepted; proof that
- * is shown and wrong is refused even where none is needed, and beside one that is right, so that a mistake is noticed
- * before the level is raised or a key is changed.
+ * Checks where a call comes from and its proof. Stronger proof than `callerAuth` requires is accepted. Wrong proof is
+ * refused even where none is required, or next to a correct one, so that mistakes are noticed before the level is
+ * raised or a key is changed.
  */
 export function decideCaller(input: CallerInput): CallerDecision {
   return decidePlace(input) ?? decideProof(input) ?? ALLOW;
 }
 
-/** By what the caller is who it says it is: the strongest proof that it shows. */
+/** The strongest proof that the caller sends; a label. */
 export function proofThatCounts({ privateKeys, callToken, userSignature }: CallerProof): string {
   if (privateKeys.some(({ privateKey }) => privateKey !== "")) return "private-key";
   if (callToken !== undefined) return "call-token";
@@ -86,7 +86,7 @@ function decidePlace({ application, proof }: CallerInput): CallerDecision | unde
   return undefined;
 }
 
-/** By the list of an application as it was read: building one of a thousand networks takes longer than a call. */
+/** Cached per list object of an application: building a matcher of a thousand networks takes longer than a call. */
 const matchers = new WeakMap<readonly string[], ReturnType<typeof createAddressMatcher>>();
 
 function matcherOf(cidrs: readonly string[]): ReturnType<typeof createAddressMatcher> {
@@ -128,7 +128,7 @@ function decideProof(input: CallerInput): CallerDecision | undefined {
   return shown.length > 0 || callToken ? undefined : requireProof(application.callerAuth, true);
 }
 
-/** What is missing when neither a private key nor a call token was shown. */
+/** Refuses a call without private key and call token if the application requires more. */
 function requireProof(callerAuth: Application["callerAuth"], isSigned: boolean): CallerDecision | undefined {
   if (callerAuth === "PUBLIC_KEY") return undefined;
   if (callerAuth !== "SIGNED_USER") {
@@ -152,10 +152,10 @@ function deny(rule: CallerRule, message: string): CallerDecision {
   return { result: "deny", rule, message };
 }
 
-/** Ids and keys; nothing longer is one (threats I19, T02). In UTF-16 code units. */
+/** Longest id or key, in UTF-16 code units (threats I19, T02). */
 export const MAX_ID_LENGTH = 256;
 
-/** What everything done for a user must name. Throws RelayError CALL_FORMAT_ERROR that names the field. */
+/** Requires valid ids of application and user. Throws RelayError CALL_FORMAT_ERROR, which names the field. */
 export function requireCallerIds({ publicKey, userId }: { readonly publicKey: string; readonly userId: string }): void {
   requireId(publicKey, "public_key");
   requireId(userId, "user_id");
@@ -166,11 +166,11 @@ function requireId(value: string, field: string): void {
   if (value.length > MAX_ID_LENGTH) {
     throw formatError(`${field} is longer than ${MAX_ID_LENGTH} characters.`);
   }
-  // UTF-8 cannot hold a lone surrogate: two different ids would become the same bytes in the store.
+  // UTF-8 cannot encode a lone surrogate: two different ids would become the same bytes in the store.
   if (!value.isWellFormed()) throw formatError(`${field} is not well-formed Unicode.`);
 }
 
-/** What finding and judging a caller needs. */
+/** What finding and checking a caller needs. */
 export interface CallerOptions {
   readonly applications: Pick<ApplicationStore, "findByPublicKey">;
   /** Opens the sealed SHA-256 of an application's private key. */
@@ -179,7 +179,7 @@ export interface CallerOptions {
   readonly now: () => number;
 }
 
-/** Who calls, for which user, and how they prove it; all of it untrusted text. */
+/** Who calls, for which user, and with which proof; all untrusted text. */
 interface Caller {
   readonly publicKey: string;
   readonly userId: string;
@@ -194,13 +194,13 @@ export async function requireApplication(
   return requireActive(await applications.findByPublicKey(publicKey));
 }
 
-/** Judges what was found under a public key. Throws RelayError INVALID_PUBLIC_KEY. */
+/** Requires that an application was found and is active. Throws RelayError INVALID_PUBLIC_KEY. */
 export function requireActive(application: Application | undefined): Application {
   if (isActive(application)) return application;
   throw new RelayError("INVALID_PUBLIC_KEY", "No active application has this public key. Check public_key.");
 }
 
-/** Whether an application was found, and is not disabled. */
+/** Whether an application was found and is not disabled. */
 export function isActive(application: Application | undefined): application is Application {
   return application?.state === "ACTIVE";
 }
@@ -225,19 +225,19 @@ export function judgeCaller(
   return decideCaller({ application, userId, proof, privateKeyHash, now: now() });
 }
 
-/** What of a request, beside its query or message, says who calls. */
+/** The parts of a request, besides its query or message, that say who calls. */
 export interface CallerFields {
-  /** Every `Authorization` field, as written: node:http keeps the first alone, and a wrong one must not hide behind it. */
+  /** Every `Authorization` field, as written. node:http keeps only the first, behind which a wrong one could hide. */
   readonly authorization: readonly string[];
   /** Every `x-partner-key` field, as written. */
   readonly partnerKey: readonly string[];
   /** The `Origin` header of a browser. */
   readonly origin: string | undefined;
-  /** The client's IP address, after trusted proxies were taken into account. */
+  /** Client address, after the trusted proxies. */
   readonly address: string;
 }
 
-/** What the query or the message of a request names; empty text is nothing. */
+/** Ids and keys from the query or message of a request; empty text counts as missing. */
 export interface NamedKeys {
   readonly publicKey: string;
   readonly userId: string;
@@ -245,32 +245,32 @@ export interface NamedKeys {
   readonly userSignature: string | undefined;
 }
 
-/** The head of a request, of HTTP/1.1 or HTTP/2. */
+/** The head of an HTTP/1.1 or HTTP/2 request. */
 interface RequestHead {
   readonly headers: Readonly<Record<string, string | string[] | undefined>> & { readonly origin?: string | undefined };
-  /** Names and values in turn, as received. */
+  /** Name, value, name, value, … as received. */
   readonly rawHeaders: readonly string[];
 }
 
 const NONE: readonly string[] = [];
 
-/** Reads the fields of a request, gRPC metadata among them; the only place that does. */
+/** Reads the caller's fields of a request, including gRPC metadata; the only place that does. */
 export function callerFieldsOf({ headers, rawHeaders }: RequestHead, address: string): CallerFields {
   const all = (name: string) => (headers[name] === undefined ? NONE : valuesOf(rawHeaders, name));
   return { authorization: all("authorization"), partnerKey: all("x-partner-key"), origin: headers.origin, address };
 }
 
-/** Of a request whose fields prove nothing of an application: an operator's, or none at all. */
+/** The fields of a caller that sends no proof in them: an operator, or no request at all. */
 export function withoutCallerFields(address: string): CallerFields {
   return { authorization: NONE, partnerKey: NONE, origin: undefined, address };
 }
 
 /**
- * Who calls, for whom, and every proof that the request shows: a private key in the query or message, in
- * `Authorization: Bearer` and in `x-partner-key: public.private`, which may also stand for the public key. Each of them
- * has to be right. In the first two places may stand a call token instead, which names application and user itself.
+ * Collects who calls, for whom, and every proof in the request: a private key in the query or message, in
+ * `Authorization: Bearer` and in `x-partner-key: public.private`, which may also supply the public key. All of them
+ * must be correct. The first two places may hold a call token instead, which itself names application and user.
  *
- * Throws RelayError CALLER_NOT_ALLOWED for a call token that cannot be read, and for a second one.
+ * Throws RelayError CALLER_NOT_ALLOWED for a malformed call token, and for more than one.
  */
 export function callerFrom(
   { authorization, partnerKey, origin, address }: CallerFields,
@@ -300,7 +300,8 @@ export function callerFrom(
 const NO_KEYS: readonly ShownKey[] = [];
 
 function readOnly([shown = "", ...more]: readonly string[]): ShownToken {
-  if (more.length > 0) throw new RelayError("CALLER_NOT_ALLOWED", "The call shows two call tokens. Send one.");
+  if (more.length > 0)
+    throw new RelayError("CALLER_NOT_ALLOWED", "The call contains more than one call token. Send one.");
   const read = readCallToken(shown);
   if (!("problem" in read)) return read;
   throw new RelayError("CALLER_NOT_ALLOWED", `The call token is not valid: ${read.problem}.`);
@@ -316,15 +317,19 @@ function valuesOf(rawHeaders: readonly string[], wanted: string): readonly strin
 }
 
 /**
- * RFC 6750 section 2.1; the scheme's case does not matter (RFC 9110 section 11.1). What stands behind it is a proof
- * whatever its characters are. Another scheme is none of ours: a proxy in front may ask for it.
+ * The credential of an `Authorization: Bearer` field (RFC 6750 section 2.1). The scheme is case-insensitive (RFC 9110
+ * section 11.1). Whatever follows it counts as proof, whatever its characters. Other schemes are ignored: a proxy in
+ * front may use them.
  */
 export function bearerFrom(authorization: string): string | undefined {
   const scheme = /^Bearer +/i.exec(authorization)?.[0];
   return scheme && authorization.slice(scheme.length);
 }
 
-/** The last dot parts the keys: a private key has none, a public key an operator chose may. Without a dot it names nobody. */
+/**
+ * Splits at the last dot: private keys have none, but a public key chosen by an operator may. Without a dot the public
+ * key is empty.
+ */
 function parsePartnerKey(value: string): ShownKey {
   const dot = value.lastIndexOf(".");
   return { place: "x-partner-key", publicKey: value.slice(0, Math.max(dot, 0)), privateKey: value.slice(dot + 1) };

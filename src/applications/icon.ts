@@ -1,14 +1,14 @@
-/** Of a file: each page that shows it carries it. In bytes. */
+/** Largest icon file, in bytes: it is embedded in each page that shows it. */
 export const MAX_ICON_BYTES = 16 * 1024;
-/** Of a side: a small file can hold a picture that takes gigabytes to show. In pixels. */
+/** Longest side, in pixels: a small file can contain a picture that takes gigabytes to render. */
 const MAX_SIDE = 1024;
 
-/** The picture as it is stored, or what is wrong with it. */
+/** The picture as stored, or the problem. */
 export type ParsedIcon = { readonly value: Uint8Array } | { readonly problem: string };
 
-/** What a file says of the picture in it. */
+/** What a file says about its picture. */
 interface Picture {
-  /** The frame's, and that of each picture in it. */
+  /** Sizes of the frame and of each picture in it. */
   readonly sizes: ReadonlyArray<readonly [width: number, height: number]>;
   readonly isAnimated: boolean;
 }
@@ -16,11 +16,11 @@ interface Picture {
 interface Format {
   readonly contentType: string;
   readonly isOf: (file: Buffer) => boolean;
-  /** Reads the file to its last byte; undefined when it ends too early, or later than the picture. */
+  /** Reads the file to its last byte; undefined if it is truncated or has data after the picture. */
   readonly read: (file: Buffer) => Picture | undefined;
 }
 
-/** By their bytes alone. No SVG: it is a document, which can hold scripts and load what it likes. */
+/** Detected by their bytes alone. No SVG: it is a document that can contain scripts and load anything. */
 const FORMATS: readonly Format[] = [
   { contentType: "image/png", isOf: (file) => file.subarray(0, 8).equals(PNG_SIGNATURE), read: readPng },
   { contentType: "image/jpeg", isOf: (file) => file.readUIntBE(0, 3) === 0xffd8ff, read: readJpeg },
@@ -32,8 +32,8 @@ const FORMATS: readonly Format[] = [
 ];
 
 /**
- * Reads an application's icon: PNG, JPEG or WebP, told by its bytes; empty for none. A file that goes on behind its picture
- * is refused: it may be read as something else, too.
+ * Checks an application's icon: PNG, JPEG or WebP, detected by its bytes; empty for none. A file with data after its
+ * picture is refused: it could also be read as something else.
  */
 export function parseIcon(bytes: Uint8Array): ParsedIcon {
   if (bytes.length === 0) return { value: bytes };
@@ -73,7 +73,7 @@ function readWithin({ read }: Format, file: Buffer): Picture | undefined {
     const picture = read(file);
     return picture?.sizes.length === 0 ? undefined : picture;
   } catch (error) {
-    // What Node.js says when a length in the file leads out of it.
+    // Thrown by Node.js when a length in the file points past its end.
     if (error instanceof RangeError) return undefined;
     throw error;
   }
@@ -100,7 +100,7 @@ function readPng(file: Buffer): Picture | undefined {
 const JPEG_END = 0xd9;
 const JPEG_SCAN = 0xda;
 
-/** JPEG (ITU-T T.81 annex B): segments of a marker and a length, with the picture's own bytes behind each scan's segment. */
+/** JPEG (ITU-T T.81 annex B): segments of a marker and a length; each scan's segment is followed by image data. */
 function readJpeg(file: Buffer): Picture | undefined {
   const sizes: Array<readonly [number, number]> = [];
   let at = 2;
@@ -126,7 +126,7 @@ function isOfScan(byte: number): boolean {
   return byte === 0 || (byte >= 0xd0 && byte <= 0xd7);
 }
 
-/** WebP (RFC 9649 section 2): chunks of a name, a length and data, filled up to an even length. */
+/** WebP (RFC 9649 section 2): chunks of a name, a length and data, padded to an even length. */
 function readWebp(file: Buffer): Picture | undefined {
   if (file.readUInt32LE(4) !== file.length - 8) return undefined;
   const sizes: Array<readonly [number, number]> = [];
@@ -145,7 +145,7 @@ function readWebp(file: Buffer): Picture | undefined {
   return at === file.length ? { sizes, isAnimated } : undefined;
 }
 
-/** Two numbers of 14 bits, each less by one. */
+/** Two 14-bit numbers, each stored minus one. */
 function losslessSizeFrom(bits: number): readonly [number, number] {
   return [(bits & 0x3fff) + 1, ((bits >> 14) & 0x3fff) + 1];
 }

@@ -25,26 +25,26 @@ import { requireSignable } from "./signed-form.js";
 import type { CallTrace } from "./trace.js";
 import type { QueryPair } from "./urlencoded.js";
 
-/** What the checks need. */
+/** Dependencies of the checks. */
 export interface AllowanceOptions extends CallerOptions {
   readonly catalog: ProviderCatalog;
   readonly connections: Pick<ConnectionStore, "find">;
   readonly rateLimiter: RateLimiter;
-  /** A fresh multipart boundary (RFC 2046 section 5.1.1). */
+  /** Creates a multipart boundary (RFC 2046 section 5.1.1). */
   readonly newBoundary: () => string;
-  /** For payloads too large to be worked on in one go. */
+  /** Splits the work on large payloads over turns of the event loop. */
   readonly turns: Turns;
-  /** Gets first tokens; undefined where none is to be got. */
+  /** Fetches a connection's first token; undefined where no token may be fetched. */
   readonly tokens?: Pick<TokenSource, "fetched">;
 }
 
-/** What a call that is performed needs besides. */
+/** What performing a call needs in addition; explaining one does not. */
 export interface CaptureOptions {
-  /** Undefined: no call is captured. */
+  /** Undefined when no call is captured. */
   readonly capturing: Capturing | undefined;
 }
 
-/** A call that every check has let through. */
+/** A call that passed every check. */
 export interface AllowedCall {
   readonly call: Call;
   readonly trace: CallTrace;
@@ -55,8 +55,8 @@ export interface AllowedCall {
 }
 
 /**
- * Every check of a call, top to bottom: all refusals come before a token is opened. Fails with the refusal; the trace has
- * what was decided until then.
+ * Runs every check of a call, top to bottom. All refusals come before a token is opened. Rejects with the refusal; the
+ * trace holds the decisions made so far.
  */
 export async function requireAllowedCall(
   options: AllowanceOptions & Partial<CaptureOptions>,
@@ -146,14 +146,14 @@ function requireEgress({ url, passed }: Call["description"], provider: Provider,
     decided.egress = { isAllowed: false, rule: "not_plain" };
     throw new RelayError(
       "URL_NOT_ALLOWED",
-      "The path would not go out as it is written; percent-encode it, and leave out dot segments and the fragment.",
+      "The path would not be sent as written; percent-encode it, and remove dot segments and the fragment.",
     );
   }
   decided.place = decision;
   return decision;
 }
 
-/** By the rules of the application and of the call token, on the path and query that go out, whatever the caller's url was. */
+/** Applies the rules of application and call token to the path and query that are sent, not to the caller's url. */
 function requirePermission(
   { callRules }: Pick<Application, "callRules">,
   { proof: { callToken } }: Call,
@@ -170,10 +170,7 @@ function requirePermission(
   if (callToken === undefined) return;
   if (!isForProvider(callToken.token, [provider.name, ...provider.aliases])) {
     decided.permission = { application, callToken: { isAllowed: false, rule: "providers" } };
-    throw new RelayError(
-      "CALL_NOT_PERMITTED",
-      "This call token is for other providers. Ask for one for this provider.",
-    );
+    throw new RelayError("CALL_NOT_PERMITTED", "This call token is for other providers. Use one for this provider.");
   }
   const { rules } = callToken.token;
   const verdict = rules && judgeRequest(rules, request);
@@ -185,7 +182,7 @@ const RULE_SETS = { application: "application at this provider", call_token: "ca
 
 function notPermitted(whose: keyof typeof RULE_SETS, method: string, { rule }: RuleVerdict): RelayError {
   const rules = `The rules of this ${RULE_SETS[whose]}`;
-  return new RelayError("CALL_NOT_PERMITTED", `${rules} do not let this ${method} request through: ${rule}.`);
+  return new RelayError("CALL_NOT_PERMITTED", `${rules} do not allow this ${method} request: ${rule}.`);
 }
 
 function requireConnection(connection: Connection | undefined): Connection {
@@ -196,19 +193,19 @@ function requireConnection(connection: Connection | undefined): Connection {
   );
 }
 
-/** Whether the values that say so are there. */
+/** Whether the connection has every value that decides the host. */
 function isBoundBy({ parameters = {} }: EgressAllowed, { originParameters }: Connection): boolean {
   return Object.keys(parameters).every((name) => Object.hasOwn(originParameters, name));
 }
 
-/** The answer with the first token may tell the values. */
+/** Fetches the first token: the token answer may contain the missing values. */
 async function fetchedBy({ tokens }: AllowanceOptions, connection: Connection, call: Call): Promise<Connection> {
   return tokens === undefined ? connection : tokens.fetched(connection, call);
 }
 
 /**
- * Why the host of a call is none of the connection's; undefined: it is one. A connection that lacks the value which would
- * tell is older than that, and only the user can say it.
+ * Why the call's host does not belong to the connection; undefined when it does. A connection that lacks a required
+ * value was made before the provider had that value, and only the user can supply it.
  */
 export function findMisfit(
   egress: EgressAllowed,
@@ -227,8 +224,8 @@ export function findMisfit(
 }
 
 /**
- * Appends pairs to a path that may have a query (and has no fragment), after what is there. Percent-encoded as UTF-8
- * (RFC 3986 section 2.1), a space as `%20`; a lone surrogate becomes U+FFFD, as in the URL standard.
+ * Appends pairs to a path that may already have a query and has no fragment. Percent-encoded as UTF-8 (RFC 3986 section
+ * 2.1), a space as `%20`; a lone surrogate becomes U+FFFD, as in the URL standard.
  */
 export function appendQuery(pathAndQuery: string, pairs: ReadonlyArray<QueryPair>): string {
   if (pairs.length === 0) return pathAndQuery;
@@ -242,25 +239,26 @@ function separatorAfter(pathAndQuery: string): "" | "?" | "&" {
   return mark === pathAndQuery.length - 1 || pathAndQuery.endsWith("&") ? "" : "&";
 }
 
-/** encodeURIComponent throws on a lone surrogate; the way through UTF-8 replaces it. */
+/** encodeURIComponent throws on a lone surrogate; the round trip through UTF-8 replaces it. */
 function encode(text: string): string {
   return encodeURIComponent(Buffer.from(text).toString());
 }
 
-/** Counts calls by key, in windows of a minute that begin with a key's first call. */
+/** Counts calls by key, in one-minute windows that begin with the key's first call. */
 export interface RateLimiter {
-  /** Counts one call. Resolves to 0 when it is within the limit, else to the whole seconds until it would be. */
+  /** Counts one call. Resolves to 0 if it is within the limit, else to the whole seconds until the next one may be. */
   take(key: string, callsPerMinute: number): Promise<number>;
-  /** What `take()` would answer; counts nothing. */
+  /** Resolves to what `take()` would, without counting. */
   peek(key: string, callsPerMinute: number): Promise<number>;
 }
 
 const WINDOW_SECONDS = 60;
 
 /**
- * One counter set for each limit in use: a key whose limit is changed starts afresh.
+ * Creates a rate limiter. Each limit in use has its own set of counters, so a key whose limit changes starts at 0.
  *
- * @param shared makes a counter set that other processes count in, too; this process counts alone where it makes none.
+ * @param shared creates a set of counters shared with other processes; where it returns undefined, this process counts
+ *   alone.
  */
 export function createRateLimiter(
   shared: (points: number, durationSeconds: number) => RateLimiterAbstract | undefined = () => undefined,

@@ -21,16 +21,18 @@ import {
   textFromField,
 } from "./text.js";
 
-/** How the body is to be mapped: by its type, as base64 whatever its type (GETFILE), or not at all. */
+/** How to map the body: by its type, as base64 whatever its type (GETFILE), or not at all. */
 export type AnswerForm = "auto" | "base64" | "body";
 
-/** What a large body needs besides. */
+/** What mapping a large body needs in addition. */
 export interface LargeAnswerOptions extends WorkLimits {
   readonly turns: Turns;
   readonly memory: Room & WorkLimits["memory"];
 }
 
-/** Fields that belong to the connection, not to the answer (RFC 9110 section 7.6.1), and cookies, which are nobody's. */
+/**
+ * Hop-by-hop fields, which belong to the connection (RFC 9110 section 7.6.1), and cookies, which nobody may receive.
+ */
 const DROPPED = new Set([
   "connection",
   "http2-settings",
@@ -47,9 +49,9 @@ const DROPPED = new Set([
 ]);
 
 /**
- * Maps a provider's answer to what may leave the relay: fields filtered, body mapped, the token taken out of both.
- * Fails for nothing that a provider can send, unless there is no room for it. A large body is worked on in turns of the
- * event loop, which rejects as `Turns` says; there is no promise for the others.
+ * Maps a provider's answer to what may leave the relay: fields filtered, body mapped, secrets redacted from both. No
+ * input from a provider makes it fail, unless there is no room for it. A large body is processed over several turns of
+ * the event loop and returned as a promise, which rejects as `Turns` describes; any other is returned directly.
  */
 export function answerFromUpstream(
   upstream: UpstreamAnswer,
@@ -65,7 +67,7 @@ export function answerFromUpstream(
   return large.turns.take(steps, large).then((data) => withData(head, data));
 }
 
-/** The head of a provider's answer as far as it may leave the relay; its fields stay bytes, as latin1 text. Pure. */
+/** The head of a provider's answer, filtered and redacted. Field values stay bytes, as latin1 text. Pure. */
 export function headFromUpstream(upstream: Omit<UpstreamAnswer, "body">, redactor: Redactor): AnswerHead {
   return headFrom(upstream, mediaTypeFromRaw(upstream.rawHeaders, redactor), redactor, asItIs);
 }
@@ -75,10 +77,11 @@ function asItIs(value: string): string {
 }
 
 /**
- * Whether an answer is a part of a text (RFC 9110 section 14): it says so itself, whatever the caller's way to ask for it
- * was (Request-Range, x-ms-range), or follows a `Range` of bytes. Of other units a provider makes what it likes: lists,
- * mostly. A caller could put a token together of such parts, none of which holds it. To mask what may be a part of it would
- * be worse: a caller who has text of his own cut so would learn of each guess whether it is a part of the token.
+ * Whether an answer is part of a text (RFC 9110 section 14). Either the answer says so, however the caller asked for it
+ * (Request-Range, x-ms-range), or the request had a `Range` of bytes. Ranges in other units are mostly pages of lists.
+ *
+ * A caller could assemble a token from such parts, none of which contains the whole of it. Masking possible parts would
+ * be worse: a caller could request ranges of its own text and learn for each guess whether it is part of the token.
  */
 export function isPartOfText(
   asked: ReadonlyArray<readonly [name: string, value: string]>,
@@ -114,19 +117,19 @@ function withData(head: AnswerHead, data: AnswerData): Answer {
   return { statusCode, isPossiblyTruncated, contentType, headers, data };
 }
 
-/** No JSON is still JSON without its end, but a number. */
+/** Whether the data is certainly complete: truncated JSON is never valid, except for a number. */
 function isKnownWhole(data: AnswerData): boolean {
   if (data.kind !== "json") return false;
   const last = data.text.pieces.at(-1)?.at(-1) ?? 0;
   return last < 0x30 || last > 0x39;
 }
 
-/** Redacted before it is read: a media type is put in lower case, and a token with it. */
+/** Redacts before parsing: parsing lower-cases the media type, and a token in it could then no longer be found. */
 function mediaTypeFromRaw(raw: readonly string[], redactor: Redactor): MediaType {
   return parseMediaType(redactor.text(headerValue(raw, "content-type")));
 }
 
-/** In steps; what is short takes one. */
+/** Maps the body. Reserves room where the result takes more than the two copies of the body already reserved. */
 function* dataFromBody(
   body: Bytes,
   mediaType: MediaType,
@@ -139,7 +142,9 @@ function* dataFromBody(
   return data;
 }
 
-/** How long a text becomes, also where a character was one byte and is three. All else is less than twice as long. */
+/**
+ * Length of text once written, where one byte may have become three. Other kinds grow to less than twice their length.
+ */
 function* writtenLength(data: AnswerData): Steps<number> {
   switch (data.kind) {
     case "utf8":
@@ -167,36 +172,38 @@ function* dataWithoutSecrets(
   return { kind: "binary", bytes: yield* redacted(body, redactor) };
 }
 
-/** JSON stays the provider's bytes; what only claims to be JSON becomes a string, and what claims nothing is binary. */
+/** Valid JSON keeps the provider's bytes. Invalid JSON becomes a string, or binary if it has no media type. */
 function* jsonOrOther(body: Bytes, { essence, charset }: MediaType, redactor: Redactor): Steps<AnswerData> {
   if (isUtf8Charset(charset)) {
     const { bytes, isJson } = yield* judged(body, redactor);
     if (isJson) return { kind: "json", text: bytes };
     if (essence === "") return { kind: "binary", bytes };
   }
-  // In another charset, behind a byte order mark, or no JSON at all.
+  // In another charset, after a byte order mark, or not JSON.
   const utf8 = (yield* utf8InSteps(body, charset, false)) ?? body;
   const { bytes, isJson } = yield* judged(utf8, redactor);
   return isJson ? { kind: "json", text: bytes } : textData(bytes, body);
 }
 
-/** That of a short body is a string. */
+/** A string for a short body, UTF-8 bytes for a long one. */
 function textData(utf8: Bytes, body: Bytes): AnswerData {
   if (body.length > SLICE_BYTES) return { kind: "utf8", bytes: utf8 };
   return { kind: "text", text: utf8.concat().toString() };
 }
 
-/** The same bytes when there is no secret in them. */
+/** Redacts the bytes; returns the same ones when there is no secret in them. */
 function* redacted(bytes: Bytes, redactor: Redactor): Steps<Bytes> {
   return (yield* judged(bytes, redactor, NEVER_JSON)).bytes;
 }
 
-/** What looks like a secret all along is read byte by byte, which takes up to a millisecond for so many. */
+/**
+ * Bytes per step: input that looks like a secret throughout is scanned byte by byte, which takes up to a millisecond.
+ */
 const STEP_BYTES = SLICE_BYTES / 4;
 
 const NEVER_JSON = { push: () => false, end: () => false };
 
-/** Without secrets, and whether that is JSON: of what is longer than a slice both in one pass over the bytes. */
+/** Redacts the body and checks whether the result is JSON. A body longer than a slice takes one pass for both. */
 function* judged(
   body: Bytes,
   redactor: Redactor,
@@ -235,11 +242,11 @@ function* stepsOf(body: Bytes): Generator<Uint8Array, void, undefined> {
 }
 
 /**
- * Text as UTF-8: decoded by byte order mark, then by charset (every label of the Encoding standard), then as UTF-8; bytes
- * that are not UTF-8 and name no known charset are read as windows-1252, as the standard reads latin1. What is UTF-8
- * already is not copied.
+ * Converts text to UTF-8. Decodes by byte order mark, else by charset (any label of the Encoding standard), else as
+ * UTF-8. Bytes that are not UTF-8 and name no known charset are decoded as windows-1252, as the standard decodes
+ * latin1. Text that is already UTF-8 is not copied.
  *
- * @param isFatal whether it is undefined when the bytes are not of their charset.
+ * @param isFatal whether to return undefined when the bytes are invalid in their charset.
  */
 function* utf8InSteps(body: Bytes, charset: string | undefined, isFatal: boolean): Steps<Bytes | undefined> {
   const declared = decoderForText(startOf(body), charset, isFatal);
@@ -250,8 +257,8 @@ function* utf8InSteps(body: Bytes, charset: string | undefined, isFatal: boolean
 }
 
 /**
- * What of UTF-8 bytes are: `cut` within their last character, behind others beyond ASCII. Without those, the last byte may
- * as well be a letter of latin1.
+ * Whether bytes are UTF-8: `whole` if valid, `cut` if they end within their last character and contain other non-ASCII
+ * characters before it. Without those they count as `none`: the last byte may just as well be a latin1 letter.
  */
 function* utf8Found(body: Bytes): Steps<"whole" | "cut" | "none"> {
   const checker = createUtf8Checker();
@@ -265,7 +272,7 @@ function* utf8Found(body: Bytes): Steps<"whole" | "cut" | "none"> {
   return isPlain ? "none" : "cut";
 }
 
-/** Undefined when the decoder is fatal and the bytes are not of its charset. */
+/** Decodes the bytes; undefined when the decoder is fatal and they are invalid in its charset. */
 function* decoded(body: Bytes, decoder: TextDecoding): Steps<Bytes | undefined> {
   const utf8 = createChunks();
   for (const slice of [...slicesOf(body), undefined]) {
@@ -278,14 +285,15 @@ function* decoded(body: Bytes, decoder: TextDecoding): Steps<Bytes | undefined> 
 }
 
 /**
- * A decoder keeps what is cut of a character until the rest comes, so no slice of its text ends in half a pair. Never in
- * one step: Node.js 20 then reads windows-1252 as latin1 (bytes 0x80 to 0x9f come out wrong).
+ * Decodes one slice; undefined flushes the decoder. A decoder holds back an incomplete character until the rest
+ * arrives, so no text ends within a surrogate pair. Always in stream mode: in a single call Node.js 20 decodes
+ * windows-1252 as latin1 (bytes 0x80 to 0x9f come out wrong).
  */
 function textFrom(decoder: TextDecoding, slice: Buffer | undefined): string | undefined {
   try {
     return slice === undefined ? decoder.decode() : decoder.decode(slice, { stream: true });
   } catch {
-    // TypeError of a fatal decoder, which is asked whether it is text.
+    // TypeError of a fatal decoder: the bytes are not text in this charset.
     return undefined;
   }
 }
@@ -303,19 +311,19 @@ function withoutByteOrderMark(body: Bytes): Bytes {
 
 const UTF8_BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** As many bytes as a byte order mark may have. */
+/** The first bytes, as many as the longest byte order mark has. */
 function startOf({ pieces }: Bytes): Buffer {
   return Buffer.concat(pieces.slice(0, BYTE_ORDER_MARK_BYTES)).subarray(0, BYTE_ORDER_MARK_BYTES);
 }
 
-/** Names as received; fields that repeat are joined under the first spelling of their name. */
+/** Filters and redacts the fields. Names stay as received; repeated fields are joined under their first spelling. */
 function headersFromRaw(
   raw: readonly string[],
   redactor: Redactor,
   textOf: (value: string) => string,
 ): Array<readonly [string, string]> {
   const named = namedByConnection(raw);
-  // Two lists: there are some five fields, of which a Map would cost more than comparing their names.
+  // Two arrays: with about five fields, a Map would cost more than comparing names.
   const keys: string[] = [];
   const fields: Array<[name: string, value: string]> = [];
   for (let at = 0; at + 1 < raw.length; at += 2) {
@@ -323,7 +331,7 @@ function headersFromRaw(
     const key = name.toLowerCase();
     if (DROPPED.has(key) || named?.has(key)) continue;
     const value = textOf(raw[at + 1] as string);
-    // V8 looks up what is at -1 by name.
+    // Not fields[-1]: V8 looks that up by name, as a property.
     const before = keys.indexOf(key);
     const field = before === -1 ? undefined : fields[before];
     if (field === undefined) {
@@ -333,11 +341,11 @@ function headersFromRaw(
       field[1] += `, ${value}`;
     }
   }
-  // Once all are joined: a value that repeats would be searched again for each.
+  // After joining: each repetition would otherwise search the joined value again.
   return fields.map(([name, value]) => [redactor.text(name), redactor.text(value)]);
 }
 
-/** Fields that the Connection field declares hop-by-hop; undefined in the ordinary case of none. */
+/** Fields that the Connection field declares hop-by-hop; undefined in the usual case of none. */
 function namedByConnection(raw: readonly string[]): Set<string> | undefined {
   const value = headerValue(raw, "connection").toLowerCase();
   if (value === "" || value === "keep-alive" || value === "close") return undefined;

@@ -9,38 +9,38 @@ import { fileFromMembers, formDataFromJson, membersByName, relatedFromJson } fro
 import { isJsonType, parseMediaType } from "./text.js";
 import { formFromJson, isUrlencoded, type QueryPair, queryFromJson, URLENCODED } from "./urlencoded.js";
 
-/** The parts of a call that decide method and body. */
+/** The parts of a call that decide its method and body. */
 export interface BodyInput {
-  /** Untrusted text: a method or a pseudo-method, in any case. */
+  /** Untrusted text: a method or a pseudo-method, case-insensitive. */
   readonly method: string;
-  /** Valid JSON of an object; undefined for no information. */
+  /** Valid JSON text of an object; undefined without a payload. */
   readonly payload: Uint8Array | undefined;
-  /** Whether arrays become a pair or part for each of their elements, where there are pairs or parts. */
+  /** Whether each array element becomes a pair or part of its own, in the formats that have pairs or parts. */
   readonly explodeArrays: boolean;
-  /** Exact bytes instead of a payload; no bytes are the same as undefined. */
+  /** Exact bytes instead of a payload; empty means the same as undefined. */
   readonly body: Uint8Array | undefined;
   /** The caller's content-type header. */
   readonly contentType: string | undefined;
   /** Whether the caller sent `x-payload-type: file`. */
   readonly payloadTypeFile: boolean;
-  /** Makes a multipart boundary: 1 to 70 letters and digits that nobody can guess. Called at most once. */
+  /** Creates a multipart boundary: 1 to 70 unguessable letters and digits. Called at most once. */
   readonly newBoundary: () => string;
-  /** For the bytes that are written anew. */
+  /** Charged for the bytes that are rewritten. */
   readonly memory: Room;
 }
 
-/** What is sent, as far as method and payload decide it. */
+/** The part of the request that method and payload decide. */
 export interface DecidedBody extends Content {
   /** Upper-case; one of {@link METHODS}. */
   readonly method: string;
-  /** `base64`: the answer is wanted as base64 whatever its type. */
+  /** `base64`: return the answer as base64, whatever its type. */
   readonly answerAs: "auto" | "base64";
 }
 
 interface Content {
   /** Undefined: the request has no body. */
   readonly body: Uint8Array | undefined;
-  /** The content-type to send; without a body it is the caller's own. */
+  /** The content-type to send; without a body, the caller's own. */
   readonly contentType: string | undefined;
   /** To append to the url's query, in order. */
   readonly query: readonly QueryPair[];
@@ -49,7 +49,7 @@ interface Content {
 type Format = "query" | "json" | "urlencoded" | "form-data" | "related";
 type Method = Pick<DecidedBody, "method" | "answerAs"> & { readonly format: Format };
 
-/** By the name that a caller gives, in upper case. */
+/** By the caller's name for it, in upper case. */
 const METHODS: ReadonlyMap<string, Method> = new Map([
   ["GET", { method: "GET", format: "query", answerAs: "auto" }],
   ["HEAD", { method: "HEAD", format: "query", answerAs: "auto" }],
@@ -67,23 +67,23 @@ const METHODS: ReadonlyMap<string, Method> = new Map([
   ...FURTHER_METHODS.map((method): [string, Method] => [method, { method, format: "json", answerAs: "auto" }]),
 ] satisfies ReadonlyArray<[string, Method]>);
 
-/** The ones that most calls have, for the text of a refusal. */
+/** The common methods, listed in the refusal. */
 const NAMED = [...METHODS.keys()].slice(0, METHODS.size - FURTHER_METHODS.length).join(", ");
 
 const NOTHING = new Uint8Array();
 
-/** Methods whose payload may be one file that is sent as its raw bytes. */
+/** Methods whose payload may be a single file, sent as raw bytes. */
 const UPLOADS: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 const FILE_MEMBERS: ReadonlySet<string> = new Set(["content", "type", "name"]);
-/** How an upload begins, within its first 256 bytes; other payloads are not looked through. */
+/** How an upload begins, within its first 256 bytes; other payloads are not parsed. */
 const UPLOAD_START = /^\s*\{\s*"files"\s*:\s*\[/;
-/** The way out for an API whose JSON looks like an upload. */
+/** Advice for an API whose JSON looks like an upload. */
 const AS_JSON = "To send the payload as JSON, leave out x-payload-type and set content-type: application/json.";
 
 /**
- * Decides the HTTP method, the body with its content-type, and what goes to the query.
+ * Decides the HTTP method, the body and its content-type, and what is added to the query.
  *
- * Fails with CALL_FORMAT_ERROR that names the field.
+ * Fails with CALL_FORMAT_ERROR, which names the field.
  */
 export function* bodyFromCall(input: BodyInput): Steps<DecidedBody> {
   const method = parseMethod(input.method);
@@ -94,13 +94,13 @@ export function* bodyFromCall(input: BodyInput): Steps<DecidedBody> {
 }
 
 function parseMethod(text: string): Method {
-  // ASCII only: `ſ` (U+017F) is `S` in upper case.
+  // ASCII only: toUpperCase() turns `ſ` (U+017F) into `S`.
   const method = METHODS.get(text) ?? (/^[A-Za-z-]{1,20}$/.test(text) ? METHODS.get(text.toUpperCase()) : undefined);
   if (method !== undefined) return method;
   throw formatError(`method is not supported. Use ${NAMED}, or a method of WebDAV or the IANA registry.`);
 }
 
-/** An object without members is a body only where the caller says that the body is JSON (compat C10). */
+/** An empty object counts as no payload, unless the caller says that the body is JSON (compat C10). */
 function isNoInformation({ payload, body, contentType }: BodyInput, { format }: Method): boolean {
   if (payload === undefined || !isEmptyAt(payload, 0)) return false;
   return format !== "json" || (body?.length ?? 0) > 0 || !isJson(contentType);
@@ -110,7 +110,7 @@ function isJson(contentType: string | undefined): boolean {
   return contentType !== undefined && isJsonType(parseMediaType(contentType).essence);
 }
 
-/** Undefined when a payload has to be looked at. */
+/** Undefined when the payload has to be read. */
 function contentWithoutPayload(input: BodyInput, method: Method): Content | undefined {
   const { payload, contentType } = input;
   if (input.body !== undefined && input.body.length > 0) return exactContent(input, input.body, method);
@@ -132,32 +132,26 @@ function* payloadContent(input: BodyInput, payload: Uint8Array, method: Method):
         query: [],
       };
     case "form-data":
-      return held(memory, yield* formDataFromJson(payload, input.newBoundary(), explodeArrays));
+      return { ...(yield* formDataFromJson(payload, input.newBoundary(), memory, explodeArrays)), query: [] };
     case "related":
-      return held(memory, yield* relatedFromJson(payload, input.newBoundary()));
+      return { ...(yield* relatedFromJson(payload, input.newBoundary(), memory)), query: [] };
     default:
       return yield* jsonContent(input, payload, method);
   }
 }
 
-/** Counted at the end, since it is about as long as the payload. */
-function held(memory: Room, { body, contentType }: Omit<Content, "query">): Content {
-  requireRoom(memory, body?.length ?? 0);
-  return { body, contentType, query: [] };
-}
-
 function exactContent({ payload, contentType }: BodyInput, body: Uint8Array, method: Method): Content {
   if (payload !== undefined) throw formatError("body and payload are both given. Send one of them.");
-  // With GET undici ends the connection after the answer: a server that takes such content for the next request (RFC
-  // 9110 section 9.3.1) answers it to nobody.
+  // After a GET with a body undici closes the connection. A server that mistakes the body for the next request (RFC
+  // 9110 section 9.3.1) has nobody left to answer.
   if (method.format !== "json" && method.method !== "GET")
-    throw formatError("body needs a method that is none of HEAD, FORM, MULTIFORM-… and MULTIPART-FORM.");
+    throw formatError("body needs a method other than HEAD, FORM, MULTIFORM-… and MULTIPART-FORM.");
   return { body, contentType: contentType ?? "application/octet-stream", query: [] };
 }
 
-/** An empty body is a form without fields; multipart/related without a part means nothing. */
+/** An empty body is a valid form without fields, but multipart/related needs at least one part. */
 function withoutPayload({ contentType, payloadTypeFile }: BodyInput, { format }: Method): Content {
-  if (payloadTypeFile) throw formatError("payload.files is missing: x-payload-type: file needs one file.");
+  if (payloadTypeFile) throw formatError("payload.files is missing; the header x-payload-type: file needs one file.");
   if (format === "related") throw formatError("payload is missing: MULTIPART-FORM needs the member contentPart0.");
   return { body: undefined, contentType, query: [] };
 }
@@ -171,42 +165,42 @@ function* jsonContent(input: BodyInput, payload: Uint8Array, { method }: Method)
   const { contentType, memory, explodeArrays } = input;
   const mayBeUpload = UPLOADS.has(method) && startsAsUpload(payload, contentType);
   if (input.payloadTypeFile || (mayBeUpload && (yield* isUpload(payload)))) {
-    return held(memory, yield* fileContent(payload, contentType));
+    return yield* fileContent(payload, contentType, memory);
   }
   if (isUrlencoded(contentType)) {
     return { body: yield* formFromJson(payload, memory, explodeArrays), contentType, query: [] };
   }
   const { essence } = parseMediaType(contentType ?? "application/json");
   if (essence === "multipart/form-data") {
-    return held(memory, yield* formDataFromJson(payload, input.newBoundary(), explodeArrays));
+    return { ...(yield* formDataFromJson(payload, input.newBoundary(), memory, explodeArrays)), query: [] };
   }
   if (NO_JSON.test(essence)) throw noJson(essence);
   return { body: payload, contentType: contentType ?? "application/json", query: [] };
 }
 
-/** Types whose readers find nothing in JSON. Others may have JSON behind a name of their own, and keep it. */
+/** Types that cannot hold JSON. Other types may be JSON under a vendor's name, and are sent unchanged. */
 const NO_JSON =
   /^(?:multipart\/|text\/(?!(?:x-)?(?:json|javascript)$|.*\+json$)|(?:image|audio|video|font)\/|application\/xml$)|\+xml$/;
 
 function noJson(essence: string): RelayError {
   const isMultipart = essence.startsWith("multipart/");
   return formatError(
-    `payload is a JSON object, and content-type is ${isMultipart ? "multipart/…" : "no JSON"}. ` +
+    `payload is a JSON object, but content-type is ${isMultipart ? "multipart/…" : "not JSON"}. ` +
       (isMultipart
         ? "Use the method MULTIPART-FORM (multipart/related), multipart/form-data, or body with the exact bytes."
-        : "Send the exact bytes as body instead, or leave out content-type."),
+        : "Send the exact bytes as body, or leave out content-type."),
   );
 }
 
-/** A content-type of JSON or urlencoded says that it is none. */
+/** Whether a payload begins like an upload. A content-type of JSON or urlencoded rules an upload out. */
 function startsAsUpload(payload: Uint8Array, contentType: string | undefined): boolean {
   if (!UPLOAD_START.test(Buffer.from(payload.subarray(0, 256)).toString("latin1"))) return false;
   return !(isUrlencoded(contentType) || isJson(contentType));
 }
 
 /**
- * Whether a payload is an upload without saying so: its one member is `files`, an array of objects with `content` and
- * nothing but texts for `content`, `type` and `name`.
+ * Whether a payload is an implicit upload: its only member is `files`, an array of objects with a `content` and no
+ * members other than the strings `content`, `type` and `name`.
  */
 function* isUpload(payload: Uint8Array): Steps<boolean> {
   const [files, ...others] = yield* membersInSteps(payload);
@@ -231,8 +225,8 @@ function* isFileShaped(payload: Uint8Array, value: JsonRange): Steps<boolean> {
   );
 }
 
-/** One file as the whole body (compat C6). */
-function* fileContent(payload: Uint8Array, contentType: string | undefined): Steps<Omit<Content, "query">> {
+/** A single file as the whole body (compat C6). */
+function* fileContent(payload: Uint8Array, contentType: string | undefined, memory: Room): Steps<Content> {
   const members = yield* membersByName(payload, { start: 0, end: payload.length });
   const files = members.get("files");
   if (files === undefined || members.size > 1) throw formatError(`payload.files must be the only member. ${AS_JSON}`);
@@ -242,14 +236,15 @@ function* fileContent(payload: Uint8Array, contentType: string | undefined): Ste
   }
   const file = yield* membersByName(payload, element);
   if ([...file.keys()].some((key) => !FILE_MEMBERS.has(key))) {
-    throw formatError("payload.files[0] may have the members content, type and name only.");
+    throw formatError("payload.files[0] may have only the members content, type and name.");
   }
   const { bytes, type } = yield* fileFromMembers(payload, file, "payload.files[0]");
+  requireRoom(memory, bytes.length);
   const body = yield* joinedInSteps(bytes);
-  return { body, contentType: type ?? contentType ?? "application/octet-stream" };
+  return { body, contentType: type ?? contentType ?? "application/octet-stream", query: [] };
 }
 
-/** Undefined for an array of any other length, and for what is none. */
+/** The element of an array of one; undefined for any other length, and for a value that is not an array. */
 function* onlyElement(payload: Uint8Array, array: JsonRange): Steps<JsonRange | undefined> {
   if (kindAt(payload, array.start) !== "array") return undefined;
   let only: JsonRange | undefined;

@@ -1,76 +1,78 @@
 import { LinkedList, type Links, Parties, Shares } from "../lib/shares.js";
 import { overloaded, RelayError } from "../model/errors.js";
 
-/** What all calls together may hold. */
+/** Limits for all calls together. */
 interface BudgetLimits {
-  /** Calls at once. */
+  /** Concurrent calls. */
   readonly maxInFlight: number;
-  /** Bytes of request and answer bodies of all calls at once. */
+  /** Bytes of all buffered request and answer bodies together. */
   readonly maxBufferedBytes: number;
 }
 
-/** Requests being read for each call that may be in flight: many connections may send one at the same moment. */
+/** Requests that may be read at once, per allowed call in flight: many connections may send one at the same moment. */
 const READING_PER_CALL = 4;
 
-/** One call's share of the budget, from its first byte until its answer has left. */
+/** One call's share of the budget, from its first byte until its answer is sent. */
 export interface Reservation {
-  /** Who it is counted to: one object for all calls of an application, or of a network while that is not known. */
+  /** The party charged for it: one object per application, or per network until the application is known. */
   readonly owner: unknown;
   /**
-   * Has a function called, in place of the one before, when it has to end before its end: it holds nothing any more.
+   * Sets the function that is called on eviction, replacing any earlier one. By then the reservation is released.
    *
-   * A method, since V8 takes a function that is written where a property is assigned for one that stays, and makes it
-   * among the old objects: all that it can reach, the whole request, would be copied there and kept until the next full
-   * collection.
+   * A method rather than a property: V8 allocates a closure that is assigned to a property in the old generation. All
+   * that it reaches, the whole request, would be promoted with it and kept until the next full GC.
    */
   whenEvicted(listener: (reason: RelayError) => void): void;
-  /** Counts bytes that the call holds from now on. False, with nothing counted, when the budget has no room for them. */
+  /**
+   * Charges bytes that the call holds from now on. False, with nothing charged, when the budget has no room for them.
+   */
   reserve(bytes: number): boolean;
-  /** Takes bytes back that turned out not to be held. */
+  /** Returns bytes that are not held after all. */
   giveBack(bytes: number): void;
-  /** Makes it a call in flight, now that its request is read. False when there are too many. */
+  /** Makes it a call in flight, once its request is read. False when too many are in flight. */
   begin(): boolean;
-  /** Counts it to the application whose call it has proved to be. False when that has more than its share of the places. */
+  /**
+   * Charges it to its application, once the call is authenticated. False when that already has its share of the places.
+   */
   belongTo(applicationId: string): boolean;
-  /** Gives everything back; further calls of it do nothing. */
+  /** Returns everything. Idempotent. */
   release(): void;
 }
 
-/** Answers OVERLOADED instead of running out of memory. */
+/** Limits calls and memory, so that the relay answers OVERLOADED instead of running out of memory. */
 export interface Budget {
   /**
-   * A share for one more request, whose body is still to be read.
+   * Opens a reservation for a request whose body is not read yet.
    *
-   * @param network where it comes from, see `clientNetworkOf`: who calls is not known yet.
+   * @param network the client's network, see `clientNetworkOf`: the caller is not known yet.
    */
   open(network: string): Reservation;
   readonly inFlight: number;
   readonly bufferedBytes: number;
-  /** How often it said no, since the start. */
+  /** Counts of refusals since the start. */
   readonly refusals: BudgetRefusals;
 }
 
-/** How often there was no room. */
+/** How often there was no room, by cause. */
 interface BudgetRefusals {
   /** Too many calls at once. */
   readonly inFlight: number;
-  /** No room for the bytes of a body; also for those of a call that had to give way to one of another application. */
+  /** No room for the bytes of a body; includes calls in flight that were evicted for another application. */
   readonly bytes: number;
-  /** A request that was being read had to give way to another one. */
+  /** A request that was being read was evicted for another one. */
   readonly reading: number;
 }
 
 /**
- * Counts calls and bytes of one process.
+ * Creates the budget of one process, which limits calls in flight and buffered bytes.
  *
- * A request counts as a call in flight when it is read, not before: clients that send a byte a second would otherwise
- * keep everybody else out (threats I15). What a request that is being read holds is not its own for good: an honest
- * client's is read in no time, so the oldest one gives way when there are too many, or when a younger one or a call
- * needs room.
+ * A request counts as a call in flight only once it is read: clients that send one byte a second would otherwise keep
+ * everybody else out (threats I15). A request that is still being read can be evicted. An honest client's is read in no
+ * time, so the oldest one is evicted when there are too many, or when a younger one or a call needs room.
  *
- * Both are shared out: every application is a party, and all callers together whose application is not known are one. A
- * call that was sent cannot be taken back, so that no party gets the last places while it holds many. Where there are no
- * bytes left, the call gives way that holds most of the application that has most.
+ * Places and bytes are shared fairly. Each application is a party; all callers whose application is not known yet form
+ * one party together. A call that was sent cannot be undone, so no party gets the last places while it holds many. When
+ * no bytes are left, the largest call of the application that holds most is evicted.
  */
 export function createBudget(limits: BudgetLimits): Budget {
   const account = new Account(limits);
@@ -86,7 +88,7 @@ export function createBudget(limits: BudgetLimits): Budget {
   };
 }
 
-/** Who holds something: an application, the callers of one network, or all callers that are not known. */
+/** A party that holds something: an application, the callers of one network, or all unknown callers. */
 class Holder {
   bytes = 0;
   places = 0;
@@ -96,9 +98,9 @@ class Holder {
   }
 }
 
-/** What all reservations hold. */
+/** The totals over all reservations. */
 class Account {
-  /** Being read, oldest first. */
+  /** Requests being read, oldest first. */
   readonly reading = new LinkedList<Share>();
   readonly running = new LinkedList<Share>();
   readonly refusals = { inFlight: 0, bytes: 0, reading: 0 };
@@ -124,7 +126,7 @@ class Account {
     return share;
   }
 
-  /** Whether there is room, if need be after others have given way. */
+  /** Whether there is room, evicting others if need be. */
   makeRoom(bytes: number, wanted: Share): boolean {
     while (!this.bytes.hasRoom(bytes)) {
       const isWithin = this.bytes.isWithinShare(wanted.party.bytes, bytes);
@@ -146,8 +148,9 @@ class Account {
   }
 
   /**
-   * The oldest request of the network that holds most: for a call, unless it is its own application that has too much; for
-   * a request of a network that holds less, or a younger one of the same.
+   * Picks the request to evict: the oldest of the network that holds most. A call may evict any request, unless its own
+   * application is over its share while the unknown callers are within theirs. A request may evict those of a network
+   * that holds more than its own, and older ones of its own network.
    */
   #readingVictim(wanted: Share, isWithin: boolean): Share | undefined {
     const isForCall = wanted.network === undefined;
@@ -164,7 +167,7 @@ class Account {
     return victim;
   }
 
-  /** The call that holds most, of the party that holds most. */
+  /** Picks the call to evict: the largest of the party that holds most, if that party is over its share. */
   #runningVictim(wanted: Share): Share | undefined {
     let victim: Share | undefined;
     for (let share = this.running.first; share !== undefined; share = share.next) {
@@ -270,7 +273,7 @@ class Share implements Reservation, Links<Share> {
     this.#state = "released";
   }
 
-  /** Ends it: it gives way to others. */
+  /** Releases it to make room for others, and notifies its listener. */
   evict(): void {
     const { isReading } = this;
     this.release();
@@ -285,37 +288,39 @@ class Share implements Reservation, Links<Share> {
   }
 }
 
-/** Room for bytes. */
+/** Where bytes are charged. */
 export type Room = Pick<Reservation, "reserve">;
 
-/** Counts bytes that a call holds from now on. Fails with OVERLOADED when there is no room for them. */
+/** Charges bytes that a call holds from now on. Fails with OVERLOADED when there is no room for them. */
 export function requireRoom(memory: Room, bytes: number): void {
   if (!memory.reserve(bytes)) throw overloaded();
 }
 
-/** The row of a call that had to give way. */
+/** The error of a call that was evicted. */
 function evicted(): RelayError {
   return new RelayError(
     "OVERLOADED",
-    "The relay had to end this call to make room for others; if it was to change something, check whether that was done before sending it again.",
+    "The relay had to end this call to make room for others; if the call changes something, check whether it was done before sending it again.",
   );
 }
 
-/** What streams leave behind in memory. */
+/** Tracks the buffers that streams leave behind in memory. */
 export interface StreamGarbage {
-  /** So many bytes were read and handed on. */
+  /** Reports bytes that were read and passed on. */
   add(bytes: number): void;
 }
 
-/** A collection takes a fraction of a millisecond then, and what waits for it is a small part of a relay's memory. */
+/**
+ * Bytes between two collections: each takes a fraction of a millisecond, and the garbage stays a small part of memory.
+ */
 const MAX_BYTES = 8 * 1024 * 1024;
 
 /**
- * Runs a minor GC so that what streams have read does not pile up. V8 collects young objects when they fill its young
- * space, and does not count the buffers that they hold: without this, a fast download grows the process by fifty
- * megabytes before a buffer is freed.
+ * Runs a minor GC so that stream buffers do not pile up. V8 collects its young generation when that is full, and does
+ * not count the buffers that young objects own: without this, a fast download grows the process by fifty megabytes
+ * before a buffer is freed.
  *
- * @param collect collects young objects, see `createYoungCollection()`.
+ * @param collect runs a minor GC, see `createYoungCollection()`.
  */
 export function createStreamGarbage(collect: () => void): StreamGarbage {
   let waiting = 0;

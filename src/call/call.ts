@@ -9,27 +9,27 @@ import { type BodyInput, bodyFromCall } from "./body.js";
 import type { Reservation } from "./budget.js";
 import { queryFromJson } from "./urlencoded.js";
 
-/** JSON text that goes to the query. */
+/** Longest JSON text that becomes part of the query. */
 const MAX_QUERY_BYTES = 32 * 1024;
 
-/** What is sent, as far as the caller decides it. */
+/** The caller-controlled part of the request. */
 export interface CheckedCall {
-  /** Real HTTP method, upper-case. */
+  /** The HTTP method sent: not a pseudo-method. Upper-case, except in a passed-through request. */
   readonly method: string;
-  /** Headers to forward, content-type of the body included. */
+  /** Headers to forward, including the body's content-type. */
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>;
   readonly body: Uint8Array | undefined;
   /** To append to the url's query, in order. */
   readonly query: ReadonlyArray<readonly [name: string, value: string]>;
-  /** GETFILE wants base64 whatever the type. */
+  /** `base64` for GETFILE, whatever the media type. */
   readonly answerAs: "auto" | "base64";
 }
 
 /**
- * Decides method, headers, body and query of the request, before anything secret is touched; in steps, since a body may
- * have to be written anew.
+ * Decides the method, headers, body and query of the request, before any secret is touched. Runs in steps, since a body
+ * may have to be rewritten.
  *
- * Fails with CALL_FORMAT_ERROR that names the field.
+ * Fails with CALL_FORMAT_ERROR, which names the field.
  */
 export function* checkCall(
   description: CallDescription,
@@ -61,108 +61,108 @@ export function* checkCall(
   };
 }
 
-/** A token (RFC 9110 section 5.6.2); so long that every method in use fits. */
+/** A token (RFC 9110 section 5.6.2), long enough for every method in use. */
 const METHOD = /^[\w!#$%&'*+.^`|~-]{1,64}$/;
-/** A tunnel, an echo of the token, and no request at all; whatever the case, since some server may not mind it. */
+/** CONNECT opens a tunnel, TRACE echoes the token, PRI is no request. In any case, since some servers may ignore it. */
 const NEVER_SENT = /^(?:CONNECT|TRACE|PRI)$/i;
 
-/** What is passed through is checked and not changed, but for the fields that are never a caller's to set. */
+/** A passed-through request is checked but not changed, except that fields a caller must never set are dropped. */
 function checkPassed({ method, headers }: CallDescription): CheckedCall {
   if (!METHOD.test(method) || NEVER_SENT.test(method)) {
-    throw formatError("method must be an HTTP token that is none of CONNECT, TRACE and PRI.");
+    throw formatError("method must be an HTTP token other than CONNECT, TRACE and PRI.");
   }
   return { method, headers: decideHeaders(headers).forwarded, body: undefined, query: [], answerAs: "auto" };
 }
 
 /**
- * A described request as one that is passed through, but for its body; to be explained.
+ * Turns a described request into a passed-through one without a body, to explain it.
  *
- * Throws CALL_FORMAT_ERROR for what only a described one has.
+ * Throws CALL_FORMAT_ERROR for members that only a described request has.
  */
 export function asPassedThrough(description: CallDescription): CallDescription {
   const { url, payload, queryString, body } = description;
   if (payload !== undefined || queryString !== undefined || body !== undefined) {
-    throw formatError("A request that is passed through is explained without payload, queryString and body.");
+    throw formatError("A passed-through request has no payload, queryString or body. Leave them out.");
   }
   const tail = /^[a-z]+:\/\/[^/?#]*(.*)$/is.exec(url)?.[1] ?? "";
   const target = tail.startsWith("/") ? tail : `/${tail}`;
   return { ...description, passed: { target, body: undefined, requireProofOnce: () => {} } };
 }
 
-/** The payload of a request without a body becomes part of its query. */
+/** The payload; short where the method has no body, since it then becomes part of the query. */
 function payloadOf({ method, payload }: CallDescription): Uint8Array | undefined {
   return payload !== undefined && /^(?:get|head|getfile)$/i.test(method) ? short(payload, "payload") : payload;
 }
 
-/** No server takes a longer request line, and encoding one would hold up other calls. */
+/** Fails for text too long for a query: no server accepts a longer request line, and encoding it would delay others. */
 function short(json: Uint8Array, field: string): Uint8Array {
   if (json.length <= MAX_QUERY_BYTES) return json;
   throw formatError(`${field} is too long for a query: more than ${MAX_QUERY_BYTES} bytes.`);
 }
 
-/** One content-type: that of the body as it is sent. */
+/** Leaves a single content-type: that of the body that is sent. */
 function withContentType(headers: CheckedCall["headers"], contentType: string | undefined): CheckedCall["headers"] {
   const others = headers.filter(([name]) => name.toLowerCase() !== "content-type");
   return contentType === undefined ? others : [...others, ["content-type", contentType]];
 }
 
 /**
- * How a call came in; a label for logs and metrics. `stream` is the raw route, `via` the pass-through, `mcp` a tool of an
- * agent; `admin`: an operator performed it.
+ * How a call came in; a label in logs and metrics. `stream` is the raw route, `via` the pass-through, `mcp` an agent's
+ * tool, `admin` a call performed by an operator.
  */
 export type Surface = "rest" | "stream" | "via" | "mcp" | "connect" | "grpc" | "grpc-web" | "admin";
 
 /** Deepest nesting and most keys of a call's JSON (threats J01, J11): far beyond any API, far below what costs time. */
 export const CALL_JSON_LIMITS = { maxDepth: 64, maxKeys: 10_000 } as const;
 
-/** How the provider's body comes back: mapped to `data`, or the exact bytes. */
+/** How the provider's body is returned: mapped to `data`, or as exact bytes. */
 export type ResponseMode = "data" | "body";
 
-/** The HTTP request a caller describes: well formed, not yet judged. */
+/** The HTTP request that a caller describes: well-formed, not checked yet. */
 export interface CallDescription {
   readonly url: string;
   readonly method: string;
   /** UTF-8 JSON text of an object, `{}` included, exactly as the caller wrote it; undefined for missing and null. */
   readonly payload: Uint8Array | undefined;
-  /** In the order written; names as written. */
+  /** In the order given, with names as written. */
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>;
   /** UTF-8 JSON text of a non-empty object; undefined for missing, null and `{}`. */
   readonly queryString: Uint8Array | undefined;
-  /** Whether arrays of `payload` and `queryString` become one pair or part for each of their elements. */
+  /** Whether each element of an array in `payload` or `queryString` becomes a pair or part of its own. */
   readonly explodeArrays: boolean;
   /** Exact bytes to send instead of a payload. */
   readonly body: Uint8Array | undefined;
-  /** Undefined for a request that is described. */
+  /** Undefined for a described request. */
   readonly passed?: PassedRequest | undefined;
 }
 
-/** A request that is passed through: any method, without payload or body beside this. */
+/** A passed-through request: any method, without `payload` or `body` in the description. */
 interface PassedRequest {
-  /** Path and query of the url: they go out byte for byte, or not at all, and no placeholder in them is filled. */
+  /** Path and query of the url. They are sent byte for byte or the call is refused; placeholders are not filled. */
   readonly target: string;
   readonly body: StreamedBody | undefined;
   /**
-   * Throws RelayError CALLER_NOT_ALLOWED where what the caller proves itself with would reach the provider in the head. To be
-   * called with a proof that is right: searching for one is dear.
+   * Throws RelayError CALLER_NOT_ALLOWED when the caller's proof would also reach the provider in the request head.
+   * Call it only after the proof was accepted: the search is expensive.
    */
   readonly requireProofOnce: () => void;
 }
 
-/** What is known of a call before anything of it is read; enough for its log line and its row. */
+/** What is known about a call before it is read; enough for its log line and its row. */
 export interface CallOrigin {
   readonly callId: string;
-  /** As the caller named its request; the call id when it did not. */
+  /** The caller's own request id; the call id without one. */
   readonly requestId: string;
-  /** The trace that the caller says the call belongs to. */
+  /** The caller's trace, if it sent one. */
   readonly traceContext: TraceContext | undefined;
   readonly surface: Surface;
   /** When the request came in, in milliseconds of `performance.now()`. */
   readonly startedAt: number;
-  /** As the caller wrote it: a name, an alias, or anything else. */
+  /** As the caller wrote it: a name, an alias, or invalid text. */
   readonly providerName: string;
 }
 
-/** One call as every protocol hands it to `relay()`. */
+/** One call, as every protocol passes it to the {@link Relay}. */
 export interface Call extends CallOrigin {
   readonly publicKey: string;
   readonly userId: string;
@@ -171,7 +171,7 @@ export interface Call extends CallOrigin {
   readonly responseMode: ResponseMode;
   /** The call's share of the memory budget. */
   readonly memory: Reservation;
-  /** Aborts when the caller is gone. */
+  /** Aborts when the caller disconnects. */
   readonly signal: CallerSignal | undefined;
   /** When the call must have ended, in milliseconds of `performance.now()`. */
   readonly deadline: number;

@@ -12,7 +12,7 @@ import { outcomeFromError } from "./outcome.js";
 import { upstreamRequestFrom } from "./send-with-token.js";
 import { createCallTrace, type RelayLog, undecided } from "./trace.js";
 
-/** What explaining needs: what the checks of a call need, and what tells whether a token could be refreshed. */
+/** What explaining needs: the options of the checks, and a way to see whether a token could be refreshed. */
 interface ExplainOptions extends AllowanceOptions, Pick<Refresher, "requireRefreshable"> {
   /** See `createSigningClientFor()`. */
   readonly signingClientFor: (connection: Connection) => Promise<unknown>;
@@ -21,7 +21,7 @@ interface ExplainOptions extends AllowanceOptions, Pick<Refresher, "requireRefre
   readonly onFault: RelayLog["fault"];
 }
 
-/** Every call belongs to a trace of its own, or to none: that a provider would hear of it is known, its ids are not. */
+/** A placeholder: whether a call would pass a trace to the provider is known, the ids of that trace are not. */
 const UNKNOWN_TRACE: TraceContext = {
   traceId: "*".repeat(32),
   parentId: "*".repeat(16),
@@ -30,12 +30,12 @@ const UNKNOWN_TRACE: TraceContext = {
 };
 
 /**
- * Says what would become of a call, by the very checks that a call goes through: no token is opened, nobody is asked,
- * nothing is counted. Never rejects: a store that cannot be used is a refusal like others.
+ * Predicts what would happen to a call, by running the same checks. No token is opened, no request is sent, nothing is
+ * counted. Never rejects: an unusable store is a refusal like any other.
  *
- * What only the provider or the network can tell is not known: that includes the address which DNS gives.
+ * Whatever only the provider or the network decides stays unknown, including the address that DNS returns.
  *
- * @param read gives the call; what it throws is the refusal of a call that is not well formed.
+ * @param read returns the call; what it throws becomes the refusal of a malformed call.
  */
 export async function explainCall(options: ExplainOptions, read: () => Call): Promise<Explanation> {
   let decisions: CallDecisions = undecided();
@@ -58,7 +58,7 @@ export async function explainCall(options: ExplainOptions, read: () => Call): Pr
   }
 }
 
-/** Stands in each place of a credential. */
+/** Replaces each credential. */
 const MASKED = new Secret(MASK);
 
 function maskedRequestFrom(allowed: AllowedCall, now: number) {
@@ -69,23 +69,23 @@ function maskedRequestFrom(allowed: AllowedCall, now: number) {
   return upstreamRequestFrom(allowed, connection, { texts }, tokens, now);
 }
 
-/** What an operator can do about a refusal of a call; empty where the caller's own message says it all. Pure. */
+/** What an operator can do about a refused call; empty where the caller's message is enough. Pure. */
 function adviceOn(errorType: ErrorType, found: CallDecisions): string {
   switch (errorType) {
     case "INVALID_PUBLIC_KEY":
       return found.application === undefined
         ? "'relay app list' lists the public keys, 'relay app create' creates one."
-        : "The application is disabled; 'relay app update PUBLIC_KEY --enable' accepts its calls again.";
+        : "The application is disabled; 'relay app update PUBLIC_KEY --enable' enables it again.";
     case "CALLER_NOT_ALLOWED":
       return CALLER_ADVICE.get(found.caller?.rule ?? "") ?? "";
     case "INVALID_PROVIDER":
-      return "'relay provider list' shows the providers that a command knows; RELAY_PROVIDERS adds more, and each command reads that of its own terminal, the service its own.";
+      return "'relay provider list' shows the providers that a command knows. RELAY_PROVIDERS adds more; the service and your terminal may have different values of it.";
     case "URL_NOT_ALLOWED":
       return urlAdvice(found);
     case "CALL_NOT_PERMITTED":
       return found.permission?.application?.isAllowed === false
         ? "'relay app show PUBLIC_KEY' shows the application's rules, 'relay app update PUBLIC_KEY --call-rules FILE' changes them."
-        : "A call token cannot be changed: 'relay token create' makes one with other rules.";
+        : "A call token cannot be changed: 'relay token create' creates one with other rules.";
     case "INVALID_OAUTHID":
       return `'relay connection list --app PUBLIC_KEY' shows who is connected. ${linkAdvice(found)}`;
     case "REAUTHORIZATION_REQUIRED":
@@ -104,16 +104,19 @@ function adviceOn(errorType: ErrorType, found: CallDecisions): string {
 }
 
 const CALLER_ADVICE: ReadonlyMap<string, string> = new Map([
-  ["origin", "'relay app update PUBLIC_KEY --allow-origin ORIGIN' lists browser origins."],
-  ["address", "'relay app update PUBLIC_KEY --allow-address CIDR' lists client addresses."],
-  ["private-key", "If the key is lost, 'relay app rotate-key PUBLIC_KEY' makes a new one and ends the old one."],
+  ["origin", "'relay app update PUBLIC_KEY --allow-origin ORIGIN' replaces the list of browser origins."],
+  ["address", "'relay app update PUBLIC_KEY --allow-address CIDR' replaces the list of client addresses."],
+  [
+    "private-key",
+    "If the key is lost, 'relay app rotate-key PUBLIC_KEY' creates a new one and invalidates the old one.",
+  ],
   [
     "user-signature",
-    'The right one, made with the whole private key: printf %s "$USER_ID" | openssl dgst -sha256 -hmac "$RELAY_PRIVATE_KEY".',
+    'Compute it with the whole private key: printf %s "$USER_ID" | openssl dgst -sha256 -hmac "$RELAY_PRIVATE_KEY".',
   ],
   [
     "proof-missing",
-    "Send it: 'relay call' reads the key from RELAY_PRIVATE_KEY. What a call must carry is set by 'relay app update PUBLIC_KEY --caller-auth PROOF'.",
+    "Send it: 'relay call' reads the key from RELAY_PRIVATE_KEY. 'relay app update PUBLIC_KEY --caller-auth PROOF' sets what a call must carry.",
   ],
 ]);
 
@@ -130,7 +133,7 @@ function urlAdvice({ provider, connection, egress }: CallDecisions): string {
 
 function linkAdvice({ provider }: CallDecisions): string {
   const name = provider?.name ?? "PROVIDER";
-  return `'relay connection link --app PUBLIC_KEY --user USER --provider ${name}' makes a link with which the user connects.`;
+  return `'relay connection link --app PUBLIC_KEY --user USER --provider ${name}' creates a link for the user to connect with.`;
 }
 
 function clientAdvice({ provider }: CallDecisions): string {

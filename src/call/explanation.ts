@@ -8,59 +8,59 @@ import type { Provider } from "../providers/provider.js";
 import type { UpstreamRequest } from "../upstream/request.js";
 import type { CheckedCall } from "./call.js";
 
-/** What the checks of a call decided; undefined where they did not get so far. Log line, record and explanation are made of it. */
+/** What the checks of a call decided; undefined for checks not reached. Basis of log line, record and explanation. */
 export interface CallDecisions {
-  /** Whose public key it is, also when it is disabled. */
+  /** The application of the public key, even if disabled. */
   readonly application: Application | undefined;
   readonly caller: ExplainedRule | undefined;
   readonly provider: Provider | undefined;
-  /** What is sent. */
+  /** The caller-controlled part of the request. */
   readonly checked: CheckedCall | undefined;
-  /** Where to, as the provider's definition allows it, whatever the rules and the connection then say. */
+  /** Where it goes according to the provider's definition, whatever the rules and the connection decide later. */
   readonly place: EgressAllowed | undefined;
-  /** Whether the url is allowed: by the definition, and then for this connection. */
+  /** Whether the url is allowed: first by the definition, then for this connection. */
   readonly egress: ExplainedRule | undefined;
   readonly permission: Permission | undefined;
   readonly connection: Connection | undefined;
 }
 
-/** The same while the checks are made. */
+/** {@link CallDecisions} while the checks run. */
 export type Deciding = { -readonly [Member in keyof CallDecisions]: CallDecisions[Member] };
 
-/** What the rules of a call token said, and those of the application; each undefined where there are none. */
+/** Verdicts of the application's rules and of the call token's; each undefined where there are none. */
 interface Permission {
   readonly application?: RuleVerdict | undefined;
   readonly callToken?: RuleVerdict | undefined;
 }
 
-/** What would become of one call. */
+/** What would happen to one call. */
 export interface Explanation extends Omit<CallDecisions, "checked" | "place"> {
   readonly refresh: RefreshNeed | undefined;
-  /** What would be sent, with {@link MASK} in the place of each token; undefined when nothing would. */
+  /** The request that would be sent, with {@link MASK} in place of each token; undefined if none would be. */
   readonly request: UpstreamRequest | undefined;
-  /** The first refusal; undefined when the provider would be asked. */
+  /** The first refusal; undefined if the request would be sent to the provider. */
   readonly refusal: ExplainedRefusal | undefined;
 }
 
-/** Stands for a token; made of characters that no encoding changes. */
+/** Replaces a token; made of characters that no encoding changes. */
 export const MASK = "***";
 
 /** What was decided, and by which rule. */
 export interface ExplainedRule {
   readonly isAllowed: boolean;
   /**
-   * Of a caller: the proof that counts (`public-key`, `user-signature`, `call-token`, `private-key`), or what refused it. Of an url: the
-   * origin in the provider's definition that it matches, or why there is none.
+   * For a caller: the proof that counted (`public-key`, `user-signature`, `call-token`, `private-key`), or what refused
+   * it. For a url: the matching origin in the provider's definition, or why none matches.
    */
   readonly rule: string;
 }
 
-/** How the call's row would end it. */
+/** The error that the call's row would contain. */
 interface ExplainedRefusal {
   readonly errorType: ErrorType;
   readonly statusCode: number;
-  /** What the caller is told. */
+  /** The message to the caller. */
   readonly message: string;
-  /** What an operator can do about it; empty when that says it all. */
+  /** What an operator can do about it; empty when the message is enough. */
   readonly advice: string;
 }

@@ -3,33 +3,35 @@ import type { CallerSignal } from "../model/caller-signal.js";
 import { type ErrorType, RelayError } from "../model/errors.js";
 import type { Call } from "./call.js";
 
-/** The provider's body, mapped for a row. */
+/** The provider's body, as a row holds it. */
 export type AnswerData =
-  /** One valid JSON value: the provider's own bytes (UTF-8), never parsed and printed again. */
+  /** One valid JSON value: the provider's own bytes (UTF-8), never parsed and serialized again. */
   | { readonly kind: "json"; readonly text: Bytes }
-  /** Text, decoded by its charset. */
+  /** Text, decoded from its charset. */
   | { readonly kind: "text"; readonly text: string }
-  /** Text that is too long to be one string: in UTF-8, without a byte order mark. */
+  /** Text too long for a single string: in UTF-8, without a byte order mark. */
   | { readonly kind: "utf8"; readonly bytes: Bytes }
   /** Anything else; sent as base64. */
   | { readonly kind: "binary"; readonly bytes: Bytes }
-  /** The decoded bytes themselves, for a caller that asked for `body`. */
+  /** The body with its content-encoding undone, for a caller that asked for `body`. */
   | { readonly kind: "body"; readonly bytes: Bytes }
   /** An empty body: `{}` in a row. */
   | { readonly kind: "empty" };
 
-/** Status and fields of what the provider answered, filtered and redacted. */
+/** Status and fields of the provider's answer, filtered and redacted. */
 export interface AnswerHead {
   readonly statusCode: number;
-  /** Whether the body had no length and ended with the connection, so that nobody knows whether it is whole. */
+  /** Whether the body had no length and ended with the connection, so that it may be incomplete. */
   readonly isPossiblyTruncated?: boolean | undefined;
   /** Media type without parameters, lower-case; empty when the provider named none. */
   readonly contentType: string;
-  /** Names as received, repeated fields joined with `, `. Values are text in an answer, and bytes (latin1) in a stream's head. */
+  /**
+   * Names as received, repeated fields joined with `, `. Values are text in an answer, latin1 bytes in a stream's head.
+   */
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>;
 }
 
-/** What the provider answered, ready to leave: decoded, filtered and redacted. */
+/** The provider's answer, ready to return: decoded, filtered and redacted. */
 export interface Answer extends AnswerHead {
   readonly data: AnswerData;
 }
@@ -37,7 +39,7 @@ export interface Answer extends AnswerHead {
 /** How one call ended. A row has exactly these members (design: the envelope). */
 export type Outcome = { readonly result: "success"; readonly callId: string; readonly answer: Answer } | ErrorOutcome;
 
-/** How a call ended that did not succeed. */
+/** How a failed call ended. */
 export interface ErrorOutcome {
   readonly result: "error";
   readonly callId: string;
@@ -45,11 +47,13 @@ export interface ErrorOutcome {
   readonly statusCode: number;
   /** One sentence for a human: `inernalError` on the wire. */
   readonly message: string;
-  /** Only when the provider answered (API_ERROR). */
+  /** Defined only when the provider answered (API_ERROR). */
   readonly answer: Answer | undefined;
 }
 
-/** A provider answer below 400 is a success; 400 and above is the provider's own error, with all it said. */
+/**
+ * A provider status below 400 is a success; 400 and above is the provider's own error, returned with its whole answer.
+ */
 export function outcomeFromAnswer(callId: string, answer: Answer): Outcome {
   const { statusCode } = answer;
   if (statusCode < 400) return { result: "success", callId, answer };
@@ -57,23 +61,25 @@ export function outcomeFromAnswer(callId: string, answer: Answer): Outcome {
   return { result: "error", callId, errorType: "API_ERROR", statusCode, message, answer };
 }
 
-/** The outcome of a call that failed; when the caller is gone, that is why, whatever else it led to. */
+/**
+ * The outcome of a failed call. If the caller has disconnected, that is the reason, whatever error followed from it.
+ */
 export function outcomeFromFailure(
   { callId, signal }: Pick<Call, "callId" | "signal">,
   error: unknown,
   onFault: (where: string, error: unknown) => void,
 ): ErrorOutcome {
   if (isGone(signal)) return outcomeFromError(callId, callerGone(), onFault);
-  // A call that had to give way ends in whatever way it was just then.
+  // An evicted call fails with whatever error its current step raises; the eviction is the reason.
   return outcomeFromError(callId, signal?.aborted === true ? signal.reason : error, onFault);
 }
 
-/** Nobody reads this row; the log line tells the story. */
+/** The outcome after the caller disconnects: nobody reads the row, only the log line shows it. */
 export function callerGone(): RelayError {
   return new RelayError("PROVIDER_TIMEOUT", "The caller ended the call before the provider answered.");
 }
 
-/** @param onFault called for what is no RelayError: a fault of ours, answered as INTERNAL_ERROR. */
+/** @param onFault called for an error other than a RelayError: a fault of the relay, answered as INTERNAL_ERROR. */
 export function outcomeFromError(
   callId: string,
   error: unknown,
@@ -94,7 +100,7 @@ export function outcomeFromError(
   };
 }
 
-/** Whether nobody waits for an answer any more. */
+/** Whether the caller has disconnected; false for a call aborted with a RelayError, such as an evicted one. */
 export function isGone(signal: Pick<CallerSignal, "aborted" | "reason"> | undefined): boolean {
   return signal?.aborted === true && !(signal.reason instanceof RelayError);
 }

@@ -22,18 +22,18 @@ import { type RedactorFor, type Sender, sendWithToken, type TokenOptions } from 
 import { isJsonType, parseMediaType } from "./text.js";
 import { type CallTrace, noteStreamed, type RelayLog } from "./trace.js";
 
-/** One piece of an answer: the head, then chunks; a failure is the last one, with or without a head before it. */
+/** One part of an answer: first the head, then chunks. A failure is the last part, with or without a head before it. */
 export type StreamPart =
-  /** `whole`: the whole body, which may be empty, where all of it is here; then nothing follows. */
+  /** `whole`: the complete body, possibly empty, when it has already arrived; then nothing follows. */
   | { readonly kind: "head"; readonly head: AnswerHead; readonly whole?: Buffer | undefined }
   /** Never empty. */
   | { readonly kind: "chunk"; readonly bytes: Buffer }
   | { readonly kind: "failure"; readonly outcome: ErrorOutcome };
 
-/** What `stream()` gives: a list where all of it is here. */
+/** What `stream()` resolves to: an array of one part when nothing is left to wait for. */
 export type StreamParts = readonly [StreamPart] | AsyncIterable<StreamPart>;
 
-/** What a call needs; everything is a value or an interface, so that the use case knows no protocol and no store. */
+/** Dependencies of a call. All are values or interfaces, so that the use case knows no protocol and no store. */
 interface RelayOptions extends Omit<AllowanceOptions, "tokens">, CaptureOptions, TokenOptions {
   readonly upstream: Upstream;
   readonly redactorFor: RedactorFor;
@@ -41,33 +41,33 @@ interface RelayOptions extends Omit<AllowanceOptions, "tokens">, CaptureOptions,
   readonly log: RelayLog;
 }
 
-/** What of an outcome has to be written anew before it can leave, where that is large. */
+/** The work of rewriting a large part of an outcome before it can be sent; undefined when there is none. */
 export type LargePart<Large> = (outcome: Outcome) => Steps<Large> | undefined;
 
 /** How a call ended. */
 export interface Performed<Large> {
   readonly outcome: Outcome;
-  /** What the steps of the large part gave; undefined where there were none. */
+  /** Result of the large part's steps; undefined where there were none. */
   readonly large: Large | undefined;
 }
 
 /** The use case: one call at a provider, for one user of one application. */
 export interface Relay {
   /**
-   * Never rejects: whatever happens becomes an outcome, and one log line. The large part is worked on within the deadline
-   * of the call, too.
+   * Performs a call. Never rejects: whatever happens becomes an outcome and one log line. The large part must also be
+   * done before the call's deadline.
    */
   perform<Large = never>(call: Call, largePart?: LargePart<Large>): Promise<Performed<Large>>;
   /**
-   * The same call, whose answer is handed on as it comes. Never rejects: a failure is the last part. What it gives is to be
-   * iterated at once, to its end or until the loop is left, so that the log line is written and the provider's socket let go.
+   * Performs a call and streams the answer as it arrives. Never rejects: a failure is the last part. Iterate the result
+   * at once, to its end or until you break out: this writes the log line and frees the provider's socket.
    */
   stream(call: Call): Promise<StreamParts>;
-  /** The outcome of what could not even be read as a call. */
+  /** The outcome of a request that could not be read as a call; writes its log line. */
   refuse(origin: CallOrigin, error: unknown): ErrorOutcome;
 }
 
-/** Every protocol calls this, and nothing else, to perform a call. */
+/** Creates the use case. Every protocol performs calls through it, and only through it. */
 export function createRelay(options: RelayOptions): Relay {
   const sender: Sender<UpstreamAnswer> = {
     send: (request, { call, trace }) => options.upstream.send(request, call, trace),
@@ -86,7 +86,7 @@ export function createRelay(options: RelayOptions): Relay {
   };
 }
 
-/** One call, top to bottom. */
+/** Performs one call, top to bottom. */
 async function performCall<Large>(
   options: RelayOptions,
   sender: Sender<UpstreamAnswer>,
@@ -111,12 +111,12 @@ async function performCall<Large>(
   return performed;
 }
 
-/** What one stream holds at a time: bytes that wait for the caller, here and in its socket. */
+/** Bytes that one stream buffers for the caller, in the relay and in its socket. */
 const STREAM_BYTES = 128 * 1024;
-/** What a body that is sent as it comes holds besides: its beginning, and what waits for the provider. */
+/** Bytes that a streamed request body holds in addition: its beginning, and what is buffered for the provider. */
 const STREAMED_BODY_BYTES = 192 * 1024;
 
-/** One call whose answer is handed on as it comes, top to bottom. */
+/** Performs one call whose answer is streamed, top to bottom. */
 async function streamCall(options: RelayOptions, sender: Sender<StreamedAnswer>, call: Call): Promise<StreamParts> {
   const trace = options.log.begin(call, "CallStream");
   try {
@@ -139,7 +139,7 @@ async function streamCall(options: RelayOptions, sender: Sender<StreamedAnswer>,
   }
 }
 
-/** An answer of which the head is here. */
+/** An answer whose head has arrived. */
 interface BegunAnswer {
   readonly call: Call;
   readonly trace: CallTrace;
@@ -174,12 +174,12 @@ async function* partsFrom(
     yield { kind: "failure", outcome: failed };
   } finally {
     stream.close();
-    // Left by whoever reads it: the caller is gone, or had to give way.
+    // Without an outcome the reader broke out of the loop: the caller disconnected or was evicted.
     endStream(options, call, trace, outcome ?? outcomeFromFailure(call, callerGone(), options.log.fault));
   }
 }
 
-/** Member by member: a spread takes V8 as long as a look-up. */
+/** Member by member: a spread costs V8 as much as a look-up. */
 function streamedFrom(
   { callId }: Call,
   { statusCode, isPossiblyTruncated, contentType, headers }: AnswerHead,
@@ -198,22 +198,22 @@ function endStream({ log }: RelayOptions, call: Call, trace: CallTrace, outcome:
   log.call(trace, outcome);
 }
 
-/** An answer of which only the beginning is here. */
+/** An answer of which only the beginning has been read. */
 interface StreamedAnswer extends UpstreamAnswer {
-  /** What was looked at already; comes before the rest. */
+  /** The part already read; precedes the rest. */
   readonly body: Bytes;
   readonly stream: UpstreamStream;
 }
 
-/** Errors are shorter; an answer that is longer does not say that the token has ended. */
+/** Longest part of a body that is read for an expiry signal: errors are shorter than this. */
 const MAX_START_BYTES = 64 * 1024;
 
 const NOTHING = createChunks();
 
 /**
- * Sends requests whose answers are handed on as they come. The body is waited for only where the provider's definition
- * names a member of it as the sign of an ended token, and only when it is JSON; then its first 64 KiB, at most, are read
- * before the head leaves, within the deadline of the call. Every other sign stands in status and fields.
+ * Sends requests whose answers are streamed. Most signs of an expired token are in the status and fields. Only two need
+ * the body: a JSON answer where the provider's definition names a member as an expiry signal, and a 401 to a signed
+ * call (OAuth 1.0). Then about 64 KiB of it are read before the head is passed on, within the deadline of the call.
  */
 function createStreamSender(upstream: Upstream): Sender<StreamedAnswer> {
   return {
@@ -233,7 +233,7 @@ function createStreamSender(upstream: Upstream): Sender<StreamedAnswer> {
 }
 
 function speaksOfToken({ provider }: AllowedCall, { statusCode, rawHeaders }: UpstreamStream): boolean {
-  // The words of a refused signature are of no fixed type.
+  // The text about a refused signature has no fixed media type.
   if (provider.oauth1 !== undefined && statusCode === 401) return true;
   if (!asksForBody(provider, statusCode)) return false;
   return isJsonType(parseMediaType(headerValue(rawHeaders, "content-type")).essence);

@@ -22,38 +22,41 @@ import { isPartOfText } from "./answer.js";
 import { signedFormOf, withSignedForm } from "./signed-form.js";
 import { type CallTrace, noteAnswered, noteSent, noteUnanswered, reasonOf } from "./trace.js";
 
-/** What sending with a token needs. */
+/** Dependencies of {@link sendWithToken}. */
 export interface TokenOptions {
   readonly tokens: TokenSource;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
-/** How a request is sent, and what is done with an answer that another one takes the place of. */
+/** How a request is sent, and how an answer is discarded when a second attempt replaces it. */
 export interface Sender<Answer extends UpstreamAnswer> {
-  /** The body of the answer is as much of it as is needed to know whether it speaks of the token. */
+  /** Resolves once enough of the body is read to see whether the token was refused. */
   send(request: UpstreamRequest, allowed: AllowedCall): Promise<Answer>;
   discard(answer: Answer): void;
 }
 
-/** An answer, and the secrets that were sent for it: none of them may leave in it. */
+/** An answer, and the secrets sent to get it, which must be redacted from it. */
 interface Sent<Answer> {
   readonly answer: Answer;
   readonly secrets: readonly Secret[];
 }
 
-/** A request of which an answer came, or at least the head of one. */
+/** A request that got an answer, or at least the head of one. */
 interface Attempt<Answer> {
-  /** As much of the answer as may speak of the token. */
+  /** The part of the answer that can show that the token was refused. */
   readonly heard: UpstreamAnswer;
-  /** Undefined when its body is lost or cannot be read. */
+  /** Undefined when the body was lost or cannot be read. */
   readonly answer: Answer | undefined;
-  /** Why. */
+  /** Why there is no answer. */
   readonly failure: unknown;
   readonly secrets: readonly Secret[];
 }
 
-/** Sends the call; once more, with another token, when the provider says that the token has ended (threats 3.6). */
+/**
+ * Sends the call. Sends it once more, with another token, when the provider says that the token is no longer valid
+ * (threats 3.6).
+ */
 export async function sendWithToken<Answer extends UpstreamAnswer>(
   options: TokenOptions,
   given: AllowedCall,
@@ -77,7 +80,7 @@ export async function sendWithToken<Answer extends UpstreamAnswer>(
   body?.hold();
   const discard = () => first.answer && sender.discard(first.answer);
   const other = await otherToken(options, allowed, used, refusal).catch((error: unknown) => {
-    // The answer is the caller's; that there is no other token is found again by the next call.
+    // The caller gets the provider's answer; the next call will find again that there is no other token.
     if (!mayRepeat(body)) return undefined;
     discard();
     throw error;
@@ -97,10 +100,10 @@ function sentBy<Answer>({ answer, failure, secrets }: Attempt<Answer>): Sent<Ans
   return { answer, secrets };
 }
 
-/** The longest streamed body that is sent again with another token. */
+/** The longest announced length of a streamed body that is sent a second time. */
 const MAX_REPEATED_BYTES = 64 * 1024;
 
-/** Whether what was sent can be sent once more: all of it is here, or still to come. */
+/** Whether the body can be sent again: all that has arrived is still kept, and the announced length is short enough. */
 function mayRepeat(body: StreamedBody | undefined): boolean {
   return body === undefined || (body.isWhole && (body.length ?? 0) <= MAX_REPEATED_BYTES);
 }
@@ -114,7 +117,7 @@ async function otherToken(
   return notingToken(trace, () => tokens.tokenAfterRefusal(connection, call, refusal));
 }
 
-/** Fails when not even a head came. */
+/** Sends the request once. Rejects when not even a head came. */
 async function attempt<Answer extends UpstreamAnswer>(
   options: TokenOptions,
   allowed: AllowedCall,
@@ -122,11 +125,11 @@ async function attempt<Answer extends UpstreamAnswer>(
   sender: Sender<Answer>,
 ): Promise<Attempt<Answer>> {
   const { trace, provider } = allowed;
-  // Opened only where the provider's definition lets a url name it.
+  // Opened only where the provider's definition lets a url contain it.
   const isNamed = provider.urlPlaceholders.has("id_token") && allowed.call.description.passed === undefined;
   const idToken = isNamed ? await options.tokens.idToken(current.connection) : undefined;
   const { egress, checked } = allowed;
-  // The row may be another one by now, of another account: what it holds goes to no host but its own.
+  // The row may have been replaced by that of another account: its secrets go only to its own host.
   const { connection } = current;
   const misfit = connection === allowed.connection ? undefined : findMisfit(egress, provider, connection);
   if (misfit !== undefined) throw misfit.refusal;
@@ -148,11 +151,11 @@ async function attempt<Answer extends UpstreamAnswer>(
   if (!isPartOfText(checked.headers, answer)) return { heard: answer, answer, failure: undefined, secrets };
   sender.discard(answer);
   throw formatError(
-    "headers.Range, or what the provider takes for it, asks for a part of a text, which cannot be searched for the token; leave it out.",
+    "headers.Range, or an equivalent header, requests part of a text, which cannot be searched for the token; leave it out.",
   );
 }
 
-/** As it is sent; whatever holds the token is masked. */
+/** Captures the request as it is sent, with the secrets masked. */
 function captureRequest(
   capture: CallCapture,
   { method, origin, path, headers, body, streamedBody }: UpstreamRequest,
@@ -166,7 +169,7 @@ function captureRequest(
     method,
     url: origin + path,
     headers: pairs,
-    // Read when the call has ended.
+    // Read after the call has ended.
     get body() {
       return body ?? streamedBody?.start;
     },
@@ -174,17 +177,20 @@ function captureRequest(
   capture.noteSent(request, secrets, credentialFields);
 }
 
-/** A page of a proxy on the way is no word of the provider about a token that is younger than this. Milliseconds. */
+/**
+ * A 401 with an HTML page comes from some proxy rather than the provider, if the token is younger than this.
+ * Milliseconds.
+ */
 const MIN_AGE_MS = 30_000;
 
-/** What a refusal says that means that the token has ended (OAuth Problem Reporting; NetSuite writes `error`). */
+/** A refusal that says that the token is no longer valid (OAuth Problem Reporting; NetSuite writes `error`). */
 const ENDED_TOKEN = /\b(?:oauth_problem|error)["']?\s*[=:]\s*["']?token_(?:expired|rejected|revoked)\b/i;
-/** That it is the signature, the client or the clock. */
+/** A refusal for another reason: the signature, the client or the clock. */
 const OTHER_PROBLEM = /\boauth_problem["']?\s*[=:]/i;
-/** Refusals are shorter. */
+/** Longest part of a body that is searched; refusals are shorter. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
-/** What a refused signature means for the token; the words may stand in the challenge or in the body. */
+/** What a refused signature means for the token; the reason may be in the challenge or in the body. */
 function signedRefusalOf(challenge: string, { body }: UpstreamAnswer): TokenRefusal | "other" | undefined {
   const text = `${challenge}\n${body.concat().subarray(0, MAX_REFUSAL_BYTES).toString("latin1")}`;
   if (ENDED_TOKEN.test(text)) return "ended";
@@ -192,8 +198,8 @@ function signedRefusalOf(challenge: string, { body }: UpstreamAnswer): TokenRefu
 }
 
 /**
- * Whether an answer means that the access token has ended (threats 3.6): 401, unless it says that only the scope is
- * too small (RFC 6750 section 3.1), or what the provider's definition names.
+ * Whether an answer means that the access token is no longer valid (threats 3.6): a 401, unless it says that only the
+ * scope is insufficient (RFC 6750 section 3.1), or an expiry signal from the provider's definition.
  */
 function tokenRefusalOf(
   provider: Provider,
@@ -209,18 +215,18 @@ function tokenRefusalOf(
   const signed = provider.oauth1 && signedRefusalOf(challenge, answer);
   if (signed !== undefined) return signed === "other" ? undefined : signed;
   const isPage = headerValue(answer.rawHeaders, "content-type").startsWith("text/html");
-  // A key has no scope that could be too small.
+  // An API key has no scope that could be insufficient.
   if (isWithoutTokens(provider.kind)) return isPage ? undefined : "named";
   if (challenge !== "") return /error="?insufficient_scope/i.test(challenge) ? undefined : "likely";
   return now - obtainedAt >= MIN_AGE_MS || !isPage ? "likely" : undefined;
 }
 
-/** Gives the redactor for the secrets that were sent with a call. */
+/** Returns the redactor for the secrets that were sent with a call. */
 export type RedactorFor = (secrets: readonly Secret[]) => Redactor;
 
 /**
- * Makes the spellings of a connection's secrets once, as long as whoever opened them keeps the list: it is all that most
- * calls send, and making the spellings costs more than searching a small answer for them.
+ * Caches one redactor per list of secrets, for as long as that list is alive. Most calls send only their connection's
+ * secrets, and computing the spellings of those costs more than searching a small answer for them.
  */
 export function createRedactors(): RedactorFor {
   const made = new WeakMap<readonly Secret[], Redactor>();
@@ -234,9 +240,9 @@ export function createRedactors(): RedactorFor {
 }
 
 /**
- * Sent unless the call or the provider's definition says otherwise. Answers are asked for as they are: undoing a
- * compression costs more than it saves on the short way to a relay, and what a provider compresses all the same is
- * decoded under the limit.
+ * Sent unless the call or the provider's definition says otherwise. Answers are requested uncompressed: decompressing
+ * costs more than it saves on the short way to a relay. What a provider compresses anyway is decoded within the size
+ * limit.
  */
 const DEFAULT_HEADERS: HeaderPairs = [
   ["accept", "*/*"],
@@ -245,10 +251,10 @@ const DEFAULT_HEADERS: HeaderPairs = [
 ];
 
 /**
- * The request of an allowed call, with the credentials in their places.
+ * Builds the request of an allowed call, with the credentials in place.
  *
- * @param tokens what the placeholders of the url stand for.
- * @param now when it is sent, milliseconds since the epoch.
+ * @param tokens the values of the url's placeholders.
+ * @param now when it is sent, in milliseconds since the epoch.
  */
 export function upstreamRequestFrom(
   allowed: AllowedCall,
@@ -284,12 +290,12 @@ export function upstreamRequestFrom(
   };
 }
 
-/** Fields of W3C Trace Context; a caller that sends one itself speaks of a trace of its own. */
+/** Fields of W3C Trace Context; a caller that sends one itself has its own trace. */
 const TRACE_FIELDS: ReadonlySet<string> = new Set(["traceparent", "tracestate"]);
 
 /**
- * Adds the fields with which a provider goes on with the call's trace, where its definition asks for them: a trace tells
- * whoever it is passed to which calls belong together.
+ * Adds the fields with which a provider continues the call's trace. Only where its definition says so, since a trace
+ * shows its recipient which calls belong together.
  */
 function withTraceFields(headers: HeaderPairs, { provider, checked, trace }: AllowedCall): HeaderPairs {
   if (!provider.passTraceContext) return headers;
@@ -299,8 +305,8 @@ function withTraceFields(headers: HeaderPairs, { provider, checked, trace }: All
 }
 
 /**
- * The time that passes until what `token` gives settles is the wait for a token; the time of a second wait is added. It is
- * 0 when that is no promise.
+ * Measures the wait for a token: the time until the promise from `token` settles, or 0 when it returns no promise. A
+ * second wait is added to the first.
  */
 function notingToken<T>(trace: CallTrace, token: () => T | Promise<T>): T | Promise<T> {
   trace.spans?.beginToken();

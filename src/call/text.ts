@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 
-/** A Content-Type field, taken apart (RFC 9110 section 8.3.1). */
+/** A parsed Content-Type field (RFC 9110 section 8.3.1). */
 export interface MediaType {
   /** `type/subtype`, lower-case, without parameters; empty when the field is missing or not a media type. */
   readonly essence: string;
@@ -8,34 +8,36 @@ export interface MediaType {
   readonly charset: string | undefined;
 }
 
-/** A comma begins a second type, and white space parameters whose semicolon is missing. */
+/** Ends at a comma, which begins a second type, or at white space, where a parameter's semicolon is missing. */
 const ESSENCE = /^\s*([\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127})(?:[;,\s]|$)/;
 const CHARSET = /[;,\s]charset\s*=\s*"?([^";,\s]+)/i;
 
-/** Reads a Content-Type value leniently: providers send many spellings. Of two types on one line the first one counts. */
+/** Parses a Content-Type value leniently, since providers send many spellings. Of two types, the first one counts. */
 export function parseMediaType(value: string): MediaType {
   const essence = ESSENCE.exec(value)?.[1]?.toLowerCase();
   if (essence === undefined) return { essence: "", charset: undefined };
   return { essence, charset: CHARSET.exec(value)?.[1]?.toLowerCase() };
 }
 
-/** `application/json`, what it was called before it was registered, and everything `+json` (RFC 6839 section 3.1). */
+/** `application/json`, its unregistered older names, and every `+json` type (RFC 6839 section 3.1). */
 export function isJsonType(essence: string): boolean {
   return JSON_TYPES.test(essence);
 }
 
-/** Types under which JSON is sent, too: scripts, as it was once fetched, and none at all (RFC 9110 section 8.3). */
+/**
+ * Types that may carry JSON: JSON itself, scripts, as it used to be served, and no type at all (RFC 9110 section 8.3).
+ */
 export function mayBeJson({ essence }: MediaType): boolean {
   return essence === "" || isJsonType(essence) || SCRIPT_TYPES.test(essence);
 }
 
-/** Whether the media type, or a charset that is known beside it, says that the body is text. */
+/** Whether the media type, or a known charset next to it, says that the body is text. */
 export function isTextType({ essence, charset }: MediaType): boolean {
   if (isTextByItself(essence)) return true;
   return charset !== undefined && !BINARY_TYPES.test(essence) && decoderFor(charset, false) !== undefined;
 }
 
-/** Whether a media type says that the body is text, whatever stands beside it. */
+/** Whether a media type says that the body is text, whatever its charset. */
 export function isTextByItself(essence: string): boolean {
   return TEXT_TYPES.test(essence) || isJsonType(essence) || SCRIPT_TYPES.test(essence);
 }
@@ -44,14 +46,14 @@ const JSON_TYPES = /^(?:application|text)\/(?:x-)?json$|\+json$/;
 const SCRIPT_TYPES = /^(?:application|text)\/(?:x-)?(?:java|ecma)script$/;
 const TEXT_TYPES =
   /^text\/|\+(?:xml|yaml|json-seq)$|^application\/(?:x-)?(?:xml|yaml|toml|sql|graphql|csv|ndjson|jsonl|json-?lines|json-seq|www-form-urlencoded)$/;
-/** Types that a charset does not make text: servers add one to whatever they send. */
+/** Types that are binary even with a charset: some servers add one to everything. */
 const BINARY_TYPES = /^(?:image|audio|video|font)\/|^application\/(?:pdf|zip|octet-stream)$/;
 
 /**
- * The value of a field as text: UTF-8 where its bytes are that, as providers send it, and latin1 where they are not
- * (RFC 9110 section 5.5).
+ * Decodes the value of a field: as UTF-8, which providers send, if its bytes are valid, else as latin1 (RFC 9110
+ * section 5.5).
  *
- * @param value each character is a byte.
+ * @param value one character per byte.
  */
 export function textFromField(value: string): string {
   if (!BEYOND_ASCII.test(value)) return value;
@@ -61,17 +63,18 @@ export function textFromField(value: string): string {
 
 const BEYOND_ASCII = /[\x80-\xff]/;
 
-/** What decodes text of one charset. */
+/** A decoder of one charset. */
 export type TextDecoding = InstanceType<typeof TextDecoder>;
 
-/** Of the longest one, that of UTF-8. */
+/** Length of the longest byte order mark, that of UTF-8. */
 export const BYTE_ORDER_MARK_BYTES = 3;
 
 /**
- * The decoder of a text whose first bytes these are; undefined where neither a byte order mark nor a known charset
- * says which.
+ * Chooses a text's decoder by its byte order mark, else by its charset. Undefined when there is no byte order mark and
+ * the charset is missing or unknown.
  *
- * @param isFatal whether it fails for bytes that are not of its charset.
+ * @param start the first bytes of the text.
+ * @param isFatal whether the decoder throws for bytes that are invalid in its charset.
  */
 export function decoderForText(
   start: Uint8Array,
@@ -81,7 +84,7 @@ export function decoderForText(
   return decoderFor(byteOrderMark(start) ?? charset, isFatal);
 }
 
-/** Whether a charset, or none, says UTF-8 in the words of those who send JSON. */
+/** Whether a charset means UTF-8, in the spellings that senders of JSON use; none counts as UTF-8. */
 export function isUtf8Charset(charset: string | undefined): boolean {
   return charset === undefined || charset === "utf-8" || charset === "utf8";
 }
@@ -97,7 +100,7 @@ function decoderFor(label: string | undefined, isFatal: boolean): TextDecoding |
   try {
     return new TextDecoder(label, { fatal: isFatal });
   } catch {
-    // RangeError: not a label of the Encoding standard; the caller falls back.
+    // RangeError: the Encoding standard has no such label; the caller falls back.
     return undefined;
   }
 }

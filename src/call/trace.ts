@@ -13,13 +13,13 @@ import type { CallOrigin } from "./call.js";
 import type { CallDecisions, Deciding } from "./explanation.js";
 import type { Answer, AnswerData, Outcome } from "./outcome.js";
 
-/** What is learned of a call on its way; becomes its log line, its counts, its spans and its record. */
+/** What is recorded about a call while it runs; becomes its log line, metrics, spans and record. */
 export interface CallTrace {
-  /** With the user, where so much of the call could be read. */
+  /** Includes the user id once that much of the call could be read. */
   readonly origin: CallOrigin & { readonly userId?: string };
   /** Undefined unless traces are on. */
   readonly spans: CallSpans | undefined;
-  /** Of the checks, as far as they are made. */
+  /** Decisions of the checks made so far. */
   readonly decisions: Deciding;
   /** Code or class of the error behind a failure. */
   cause: string | undefined;
@@ -28,42 +28,42 @@ export interface CallTrace {
   requestBytes: number;
   /** Undefined unless the call is being captured. */
   capture: CallCapture | undefined;
-  /** Milliseconds that the call waited for tokens, and for its turn among the calls to an origin. */
+  /** Milliseconds that the call waited for tokens, and in the queue of its origin. */
   tokenMs: number | undefined;
   queueMs: number | undefined;
   providerMs: number | undefined;
   /** Milliseconds until the head of a streamed answer. */
   headMs: number | undefined;
-  /** Bytes of the body that were handed on as they came. */
+  /** Bytes of a streamed body passed on so far. */
   streamedBytes: number;
-  /** The head of the answer to the request that was sent last. */
+  /** Head of the answer to the latest request. */
   head: UpstreamHead | undefined;
-  /** When the request that is under way was sent, in milliseconds of `performance.now()`. */
+  /** When the current request was sent, in milliseconds of `performance.now()`. */
   sentAt: number;
 }
 
-/** Where the relay reports to. */
+/** Where calls and faults are reported. */
 export interface RelayLog {
   /** Starts the trace of one call. */
   begin(origin: CallOrigin, method: SpanMethod): CallTrace;
   call(trace: CallTrace, outcome: Outcome): void;
-  /** A fault of ours, by place; described by class and code only. */
+  /** Reports a fault of the relay, with its place; describes the error by class and code only. */
   fault(where: string, error: unknown): void;
 }
 
 /** Called once per finished call; must not throw. */
 export type CallSink = (record: CallRecord, trace: CallTrace, outcome: Outcome) => void;
 
-/** Who is called for each call. */
+/** Where finished calls are reported. */
 interface RelayLogOptions {
-  /** Each is told of every call that has ended. */
+  /** Each is called once per finished call. */
   readonly sinks: readonly CallSink[];
   readonly fault: RelayLog["fault"];
-  /** Undefined: no spans are made. */
+  /** Undefined when traces are off. */
   readonly startSpans: StartSpans | undefined;
 }
 
-/** Turns traces into what is told of calls: an allow-list of names and numbers. */
+/** Reports each finished call as an allow-list of names and numbers. */
 export function createRelayLog({ sinks, fault, startSpans }: RelayLogOptions): RelayLog {
   return {
     fault,
@@ -76,7 +76,7 @@ export function createRelayLog({ sinks, fault, startSpans }: RelayLogOptions): R
   };
 }
 
-/** No check has been made. */
+/** The decisions before the first check. */
 export function undecided(): Deciding {
   return {
     application: undefined,
@@ -90,7 +90,7 @@ export function undecided(): Deciding {
   };
 }
 
-/** The trace of one call; no spans are made of what is not sent. */
+/** Creates the trace of one call; without `spans` where no call is performed. */
 export function createCallTrace(origin: CallOrigin, spans?: CallSpans): CallTrace {
   return {
     origin,
@@ -111,7 +111,7 @@ export function createCallTrace(origin: CallOrigin, spans?: CallSpans): CallTrac
   };
 }
 
-/** A request is sent to the provider. */
+/** Notes that a request is sent to the provider. */
 export function noteSent(trace: CallTrace, { method, origin, body }: UpstreamRequest): void {
   trace.method = method;
   trace.upstreamOrigin = origin;
@@ -120,25 +120,25 @@ export function noteSent(trace: CallTrace, { method, origin, body }: UpstreamReq
   trace.sentAt = performance.now();
 }
 
-/** The provider has answered; the time of a second request is added. */
+/** Notes that the provider answered; the time of a second request is added to the first. */
 export function noteAnswered(trace: CallTrace, statusCode: number): void {
   trace.providerMs = (trace.providerMs ?? 0) + performance.now() - trace.sentAt;
   trace.spans?.endRequest(statusCode, undefined);
 }
 
-/** No answer came. */
+/** Notes that no answer came. */
 export function noteUnanswered(trace: CallTrace, error: unknown): void {
   trace.providerMs = (trace.providerMs ?? 0) + performance.now() - trace.sentAt;
   trace.spans?.endRequest(undefined, reasonOf(error));
 }
 
-/** Class of what is no error of ours: its text may quote anything. */
+/** The reason of a RelayError; of any other error only the class, since its text may quote anything. */
 export function reasonOf(error: unknown): string {
   if (error instanceof RelayError) return error.reason;
   return error instanceof Error ? error.name : typeof error;
 }
 
-/** Bytes of the body are handed on. */
+/** Notes that bytes of the body are passed on. */
 export function noteStreamed(trace: CallTrace, bytes: Uint8Array): void {
   trace.streamedBytes += bytes.length;
   trace.capture?.noteChunk(bytes);
@@ -169,7 +169,7 @@ function recordFrom(trace: CallTrace, outcome: Outcome): CallRecord {
   };
 }
 
-/** Of whoever decided last: of the caller only a refusal counts. */
+/** The rule that decided last. A caller rule counts only if it refused. */
 function ruleOf({ caller, permission, egress }: CallDecisions): string | undefined {
   if (caller?.isAllowed === false) return caller.rule;
   if (permission?.application?.isAllowed === false) return "application";
@@ -190,7 +190,7 @@ interface RecordingOptions {
   readonly now: () => number;
 }
 
-/** Records every call whose application is known. */
+/** Creates the sink that records every call of a known application. */
 export function createCallRecorder({ records, captures, figures, now }: RecordingOptions): CallSink {
   const timeOf = createCallTimes();
   return (told, trace, outcome) => {
@@ -239,7 +239,7 @@ function endedCallFrom(told: CallRecord, applicationId: string, trace: CallTrace
   };
 }
 
-/** A streamed answer counts until its head: what follows takes as long as its caller reads. */
+/** A streamed answer is timed up to its head: the rest takes as long as the caller takes to read it. */
 function countedCallFrom(
   { errorType, totalMs, tokenMs = 0, queueMs = 0, providerMs = 0 }: EndedCall,
   headMs = totalMs,
@@ -253,8 +253,8 @@ function countedCallFrom(
 }
 
 /**
- * The wait for a turn, which is counted from when the request was handed to the queue, is no part of it. The body of a
- * stream is: from the head on the relay hands on what comes, as fast as the provider sends and the caller reads.
+ * The provider's time without the wait in the queue, which is part of the measured time. Includes the body of a stream:
+ * after the head the relay only passes on what arrives, as fast as the provider sends and the caller reads.
  */
 function providerMsFrom({ totalMs, headMs = totalMs }: CallRecord, providerMs: number, queueMs: number): number {
   return providerMs - queueMs + totalMs - headMs;
@@ -284,25 +284,26 @@ function bytesOf(data: AnswerData): Uint8Array {
   }
 }
 
-/** Where a call goes, without a value of its query. */
+/** Where a call goes, without the values of its query. */
 interface CallTarget {
   readonly path: string;
   readonly queryKeys: readonly string[];
 }
 
-/** Longer paths are cut, so that a record stays small. */
+/** Longer paths are truncated, so that a record stays small. */
 const MAX_PATH_LENGTH = 1024;
-/** More says nothing more. */
+/** Most query keys in a record; more would add nothing. */
 const MAX_KEYS = 32;
 const MAX_KEY_LENGTH = 64;
 
 const NONE: readonly string[] = Object.freeze([]);
 
 /**
- * Leaves out what may be secret. Pure. What stands in the query without a `=` may be a value, so it is no key.
+ * Describes the target without what may be secret. Pure. A part of the query without a `=` may be a value, so it is not
+ * counted as a key.
  *
- * @param target path and query of the url, as it was judged: before a token came into it.
- * @param parameters what the call adds to the query.
+ * @param target path and query of the url as checked, before a token is filled in.
+ * @param parameters the pairs that the call adds to the query.
  */
 function describeTarget(target: string, parameters: ReadonlyArray<readonly [name: string, value: string]>): CallTarget {
   const mark = target.indexOf("?");
@@ -314,7 +315,7 @@ function describeTarget(target: string, parameters: ReadonlyArray<readonly [name
   return { path: copyOf(path), queryKeys };
 }
 
-/** Waits to be written; a part of a longer text would hold on to all of it. */
+/** Copies text that waits to be written: a slice would keep the whole longer string alive. */
 function copyOf(part: string): string {
   return JSON.parse(JSON.stringify(part)) as string;
 }

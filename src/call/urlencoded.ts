@@ -15,18 +15,19 @@ import { formatError } from "../model/errors.js";
 import { type Room, requireRoom } from "./budget.js";
 import { parseMediaType } from "./text.js";
 
-/** Media type of a form (URL standard, section 5). */
+/** Media type of an HTML form (URL standard, section 5). */
 export const URLENCODED = "application/x-www-form-urlencoded";
 
 /**
- * The members of a JSON object as a urlencoded body, in the order written, by the rule of `queryFromJson()`: arrays of
- * scalars joined with commas, other arrays and objects as JSON text. A space is `+`, as in forms.
+ * Writes the members of a JSON object as a urlencoded body, in the order given, by the rules of `queryFromJson()`:
+ * arrays of scalars are joined with commas, other arrays and objects become JSON text. A space is `+`, as in forms.
  *
- * Fails with CALL_FORMAT_ERROR for a name that is too long, with OVERLOADED where there is no room.
+ * Fails with CALL_FORMAT_ERROR for a name that is too long and for repeated names that are too long in total, with
+ * OVERLOADED where there is no room.
  *
- * @param memory for the bytes, as they are written: three times as many as the JSON has at the most, but for names that
- *   are repeated.
- * @param explodeArrays makes a pair of each element of an array.
+ * @param memory charged for the bytes as they are written: at most three times the length of the JSON, except for
+ *   repeated names.
+ * @param explodeArrays makes each element of an array a pair of its own.
  */
 export function* formFromJson(json: Uint8Array, memory: Room, explodeArrays = false): Steps<Buffer> {
   const form = new FormWriter(memory);
@@ -47,12 +48,12 @@ export function* formFromJson(json: Uint8Array, memory: Room, explodeArrays = fa
   return yield* joinedInSteps(form.end());
 }
 
-/** Whether a content-type header says urlencoded, with whatever parameters. */
+/** Whether a content-type header says urlencoded, whatever its parameters. */
 export function isUrlencoded(contentType: string | undefined): boolean {
   return contentType !== undefined && parseMediaType(contentType).essence === URLENCODED;
 }
 
-/** A pair for each. */
+/** Writes one pair per element. */
 function* writeElements(
   form: FormWriter,
   json: Uint8Array,
@@ -61,15 +62,12 @@ function* writeElements(
   field: string,
 ): Steps<void> {
   const mayPause = createPace(form.length);
-  let namesLength = 0;
   for (const element of elementsInSteps(json, array)) {
     if (element === undefined) {
       yield;
       continue;
     }
-    namesLength += name.length;
-    if (namesLength > MAX_REPEATED_LENGTH) throw formatError(`${field} repeats its name too often. Shorten the name.`);
-    form.begin(name);
+    form.repeat(name, field);
     yield* writeValue(form, json, element);
     if (mayPause(form.length)) yield;
   }
@@ -116,23 +114,24 @@ function* writeLong(form: FormWriter, json: Uint8Array, value: JsonRange): Steps
   }
 }
 
-/** Encodes text by text; none of them ends between the halves of a pair of surrogates. */
+/** Encodes text piece by piece; no piece may end within a surrogate pair. */
 class FormWriter {
   readonly #form: Chunks = createChunks();
   readonly #memory: Room;
   #encoded = "";
   #text = "";
+  #repeatedLength = 0;
 
   constructor(memory: Room) {
     this.#memory = memory;
   }
 
-  /** Bytes written so far, and characters that wait. */
+  /** Bytes written so far, plus encoded characters that are still buffered. */
   get length(): number {
     return this.#form.length + this.#encoded.length;
   }
 
-  /** A pair; the name is encoded. */
+  /** Begins a pair; the name is already encoded. */
   begin(name: string): void {
     this.#encodeText();
     const mark = this.length === 0 ? "" : "&";
@@ -140,7 +139,21 @@ class FormWriter {
     this.#flush();
   }
 
-  /** More of the value. */
+  /**
+   * Begins a pair of an array, whose name is repeated for each element. Fails with CALL_FORMAT_ERROR, which names the
+   * field, when the names of all arrays of the form become too long.
+   */
+  repeat(name: string, field: string): void {
+    this.#repeatedLength += name.length;
+    if (this.#repeatedLength > MAX_REPEATED_LENGTH) {
+      throw formatError(
+        `${field} makes the repeated names too long in total. Shorten the names, or send fewer elements.`,
+      );
+    }
+    this.begin(name);
+  }
+
+  /** Appends to the value of the current pair. */
   add(text: string): void {
     this.#text += text;
     if (this.#text.length < MAX_WAITING) return;
@@ -170,30 +183,33 @@ class FormWriter {
   }
 }
 
-/** Most characters of one name again and again: without a limit, ten mebibytes of payload become fifty gigabytes. */
+/**
+ * Most characters that the names repeated by all arrays of a form may add up to: without a limit, 10 MiB of payload
+ * become fifty gigabytes.
+ */
 const MAX_REPEATED_LENGTH = 8 * 1024 * 1024;
 
-/** Characters that are encoded together, so that a million short ones are not encoded one by one. */
+/** Characters that are encoded together, so that a million short values are not encoded one by one. */
 const MAX_WAITING = 16 * 1024;
 
 function encode(text: string): string {
   return new URLSearchParams([["", text]]).toString().slice(1);
 }
 
-/** Characters of names that arrays repeat; no server takes a longer request line. */
+/** Most characters of names that arrays repeat; no server accepts a longer request line. */
 const MAX_QUERY_NAMES = 32 * 1024;
 
 /** A name and its text, not yet encoded. */
 export type QueryPair = readonly [name: string, text: string];
 
 /**
- * The members of a JSON object as pairs, in the order written; a repeated name comes as often.
+ * The members of a JSON object as pairs, in the order given; repeated names are kept.
  *
- * Strings as they are, numbers as their own literal (`1.0` stays `1.0`), booleans as `true` and `false`, null as the
+ * Strings are kept, numbers keep their literal (`1.0` stays `1.0`), booleans become `true` and `false`, null becomes
  * empty text. An array of such scalars becomes one text, joined with commas (commas inside are not escaped). Any other
- * array and every object becomes its JSON text, exactly as written. The urlencoded body follows the same rule.
+ * array and every object becomes its JSON text, exactly as written. The urlencoded body follows the same rules.
  *
- * @param explodeArrays makes a pair of each element of an array instead; none of an empty one.
+ * @param explodeArrays makes each element of an array a pair of its own; an empty array adds none.
  */
 export function queryFromJson(json: Uint8Array, explodeArrays = false): QueryPair[] {
   let repeatedLength = 0;
@@ -202,7 +218,8 @@ export function queryFromJson(json: Uint8Array, explodeArrays = false): QueryPai
     const elements = sliceElements(json, member.start, member.end);
     if (!explodeArrays) return [[member.key, textFromArray(json, member, elements)]];
     repeatedLength += member.key.length * elements.length;
-    if (repeatedLength > MAX_QUERY_NAMES) throw formatError("An array repeats its name too often for a query.");
+    if (repeatedLength > MAX_QUERY_NAMES)
+      throw formatError("The names that arrays repeat are too long in total for a query. Shorten them.");
     return elements.map((element) => [member.key, textFromValue(json, element)]);
   });
 }
@@ -213,7 +230,7 @@ function textFromArray(json: Uint8Array, member: JsonMember, elements: readonly 
     : textAt(json, member);
 }
 
-/** A scalar as text, null as the empty text; an array or object as its JSON text. */
+/** A scalar as text, null as empty text, an array or object as its JSON text. */
 function textFromValue(json: Uint8Array, value: JsonRange): string {
   return kindAt(json, value.start) === "null" ? "" : textAt(json, value);
 }
@@ -224,16 +241,20 @@ function isScalar(json: Uint8Array, value: JsonRange): boolean {
   return kind !== "object" && kind !== "array";
 }
 
-/** Most characters of a name that is written anew: to encode ten mebibytes in one go takes two seconds. */
+/** Longest name that is encoded, in characters: encoding 10 MiB at once takes two seconds. */
 const MAX_LENGTH = 16 * 1024;
 
-/** A name that is going to be encoded. Fails with CALL_FORMAT_ERROR when it is too long. @param field whose name it is. */
+/**
+ * Returns the name. Fails with CALL_FORMAT_ERROR when it is too long to be encoded.
+ *
+ * @param field place of the name in the call, for the message.
+ */
 export function requireShortName(name: string, field: string): string {
   if (name.length <= MAX_LENGTH) return name;
   throw formatError(`${field} has a name of more than ${MAX_LENGTH} characters. Shorten it.`);
 }
 
-/** A member's place in the call, safe to repeat to the caller: short and without control characters. */
+/** A member's place in the call, safe to show to the caller: short and without control characters. */
 export function fieldOf(key: string, index: number): string {
   return /^[\w.$-]{1,64}$/.test(key) ? `payload.${key}` : `payload member ${index + 1}`;
 }

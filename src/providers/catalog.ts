@@ -18,14 +18,14 @@ export interface LoadOptions extends DefinitionOptions {
   readonly paths: readonly string[];
 }
 
-/** What was read. */
+/** The definitions that were read. */
 export interface LoadedProviders {
   readonly catalog: ProviderCatalog;
   /** Files of the operator's own definitions, by provider name. */
   readonly files: ReadonlyMap<string, string>;
 }
 
-/** A definition by name. A shipped one is parsed when it is first asked for: a relay serves a few of 700. */
+/** A definition by name. A shipped one is parsed on first use: a relay serves a few of 700. */
 interface Entry {
   readonly name: string;
   readonly aliases: readonly string[];
@@ -36,12 +36,12 @@ interface Entry {
 /** Largest definition file, in bytes: a hundred times the largest shipped one. */
 const MAX_FILE_BYTES = 256 * 1024;
 const SHIPPED = fileURLToPath(new URL("./catalog/", import.meta.url));
-/** Definitions that are parsed in one turn of the event loop, in some two milliseconds. */
+/** Definitions parsed per turn of the event loop; four take about two milliseconds. */
 const PARSED_AT_ONCE = 4;
 
 /**
- * A catalogue of the providers; a later one replaces an earlier one of the same name. Throws ProviderDefinitionError
- * when an alias would stand for two providers.
+ * Creates a catalogue; a later provider replaces an earlier one of the same name. Throws ProviderDefinitionError when
+ * an alias stands for two providers.
  */
 export function createCatalog(providers: readonly Provider[]): ProviderCatalog {
   const entries = providers.map(entryFrom);
@@ -51,9 +51,8 @@ export function createCatalog(providers: readonly Provider[]): ProviderCatalog {
 }
 
 /**
- * Reads the shipped definitions and the operator's. Throws ProviderDefinitionError, which holds every problem of every
- * file of the operator. Reads at once: a start waits for it, and 700 files one after another take several times as
- * long otherwise.
+ * Reads the shipped definitions and the operator's. Throws ProviderDefinitionError with every problem in the operator's
+ * files. Reads synchronously: startup waits for it, and reading 700 files asynchronously takes several times as long.
  */
 export function loadProviders(options: LoadOptions): LoadedProviders {
   const problems: ProviderProblem[] = [];
@@ -83,7 +82,7 @@ function catalogOf(entries: readonly Entry[]): ProviderCatalog {
   };
 }
 
-/** A few in each turn of the event loop: all at once they would hold up calls for a quarter of a second. */
+/** Parses a few definitions per turn of the event loop: all at once would block calls for a quarter of a second. */
 async function parseAll(entries: readonly Entry[]): Promise<readonly Provider[]> {
   const all: Provider[] = [];
   for (const [at, entry] of entries.entries()) {
@@ -93,7 +92,7 @@ async function parseAll(entries: readonly Entry[]): Promise<readonly Provider[]>
   return all;
 }
 
-/** The tests hold that each is a definition without problems, and has the name of its file. */
+/** The shipped definitions. The tests check that each is valid and named like its file. */
 function shippedEntries(): Entry[] {
   return readdirSync(SHIPPED).flatMap((file) => {
     const text = readFileSync(join(SHIPPED, file), "utf8");
@@ -117,7 +116,7 @@ function entryFrom(provider: Provider): Entry {
   return { name: provider.name, aliases: provider.aliases, provider: () => provider };
 }
 
-/** Aliases that stand for two providers; named by provider, since a definition does not know its file. */
+/** Finds aliases that stand for two providers. Reported by provider name, since a definition does not know its file. */
 function findClashes(entries: readonly Entry[]): ProviderProblem[] {
   const kept = latestByName(entries);
   const owners = new Map([...kept.keys()].map((name) => [name, name]));
@@ -127,7 +126,11 @@ function findClashes(entries: readonly Entry[]): ProviderProblem[] {
       const owner = owners.get(alias);
       owners.set(alias, name);
       if (owner === undefined) return;
-      clashes.push({ file: name, field: `aliases[${at}]`, message: `${alias} already stands for ${owner}` });
+      clashes.push({
+        file: name,
+        field: `aliases[${at}]`,
+        message: `${alias} is already an alias or the name of ${owner}`,
+      });
     });
   }
   return clashes;
@@ -137,7 +140,7 @@ function latestByName(entries: readonly Entry[]): Map<string, Entry> {
   return new Map(entries.map((entry) => [entry.name, entry]));
 }
 
-/** A file is itself; a folder is its `*.json` files in the order of their names. */
+/** The file itself, or a folder's `*.json` files in order of their names. */
 function definitionFiles(path: string, report: Report): string[] {
   try {
     if (!statSync(path).isDirectory()) return [path];

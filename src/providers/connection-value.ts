@@ -1,30 +1,30 @@
 import { MIN_SECRET_LENGTH } from "../redaction/redact.js";
 import type { ConnectionValue, Credential, Provider } from "./provider.js";
 
-/** Longest value that is no secret, and longest one that is matched against a pattern, in characters. */
+/** Longest non-secret value, and longest value that is matched against a pattern, in characters. */
 const MAX_LENGTH = 1024;
-/** Longest secret value, in characters: as the longest token, since it must fit one request header. */
+/** Longest secret value, in characters: the same as for tokens, since it must fit into one request header. */
 export const MAX_SECRET_LENGTH = 16_384;
-/** What a request header takes (RFC 9110 section 5.5). */
+/** Characters that a request header may contain (RFC 9110 section 5.5). */
 const PRINTABLE = /^[\x20-\x7e]*$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
-/** A name in braces; whatever stands for it is never read as a template itself. */
+/** A name in braces; the text that replaces it is never treated as a template. */
 const NAMED = /\{([a-z][a-z0-9_]*)\}/g;
 
-/** Texts of connection values by their names. */
+/** Connection values by name. */
 export type ValueTexts = Readonly<Record<string, string>>;
 
 /**
- * What is wrong with the text of a value, as the end of a sentence that begins with its name; undefined when nothing is. Never
- * holds the text. Pure.
+ * What is wrong with the text of a value, as the end of a sentence that begins with the value's name; undefined if it
+ * is valid. Never contains the text. Pure.
  */
 export function problemOfValue(value: ConnectionValue, text: string): string | undefined {
   const max = value.isSecret && value.pattern === undefined ? MAX_SECRET_LENGTH : MAX_LENGTH;
   if (text.length > max) return `must be at most ${max} characters`;
   if (value.isSecret && text.length < MIN_SECRET_LENGTH)
-    return `must be at least ${MIN_SECRET_LENGTH} characters: a shorter one could not be taken out of answers`;
-  if (CONTROL.test(text) || !text.isWellFormed()) return "must not hold line breaks or other control characters";
+    return `must be at least ${MIN_SECRET_LENGTH} characters: a shorter one could not be redacted from answers`;
+  if (CONTROL.test(text) || !text.isWellFormed()) return "must not contain line breaks or other control characters";
   if (text !== text.trim()) return "must not begin or end with a space";
   if (value.isPrintable && !PRINTABLE.test(text)) return "must be printable ASCII";
   if (value.choices.length > 0 && !value.choices.some((choice) => choice.value === text)) {
@@ -37,17 +37,17 @@ export function problemOfValue(value: ConnectionValue, text: string): string | u
   return undefined;
 }
 
-/** Whether a host is this one, or one below `*.`. */
+/** Whether a host is the bound itself, or a subdomain where the bound begins with `*.`. */
 function isOneOf(host: string, bound: string): boolean {
   return bound.startsWith("*.") ? host.endsWith(bound.slice(1)) && host.length > bound.length - 1 : host === bound;
 }
 
-/** The pattern as a definition, and HTML, have it. */
+/** The pattern as written in a definition and in HTML. */
 export function patternTextOf({ source }: RegExp): string {
   return source.slice("^(?:".length, -")$".length);
 }
 
-/** Whether a text of a definition names connection values. */
+/** Whether a text of a definition contains names of connection values. */
 export function isTemplate(text: string): boolean {
   return text.search(NAMED) !== -1;
 }
@@ -57,7 +57,7 @@ export function namesIn(template: string): readonly string[] {
   return [...template.matchAll(NAMED)].map(([, name = ""]) => name);
 }
 
-/** The template with each name replaced by its text; undefined where one has none. Pure. */
+/** Replaces each name in the template by its text; undefined if one has none. Pure. */
 export function fillTemplate(
   template: string,
   textOf: (name: string) => string | undefined,
@@ -72,12 +72,12 @@ export function fillTemplate(
   return isWhole ? filled : undefined;
 }
 
-/** Whether a placement is sent in base64 (RFC 7617 section 2); one without a colon is taken to be encoded already. */
+/** Whether a credential is sent in base64 (RFC 7617 section 2); one without a colon counts as already encoded. */
 export function isBasic(credential: Credential): boolean {
   return credential.kind === "header" && credential.scheme.toLowerCase() === "basic" && credential.value.includes(":");
 }
 
-/** What goes into one place, as text and, for what it is never to leave in, before it is encoded; undefined: nothing. Pure. */
+/** Fills one place: `text` is sent; `plain`, before base64, is for redaction. Undefined if a value is missing. Pure. */
 export function fillCredential(
   credential: Credential,
   textOf: (name: string) => string | undefined,
@@ -87,15 +87,15 @@ export function fillCredential(
   return { text: isBasic(credential) ? Buffer.from(plain).toString("base64") : plain, plain };
 }
 
-/** Values that were judged, or what is wrong with them. */
+/** Valid values, or the problem with one of them. */
 type ParsedValues = { readonly values: ValueTexts } | { readonly problem: string; readonly parameter: string };
 
 type TemplateRule = Provider["hostTemplates"][number];
 type ValuesOf = Pick<Provider, "name" | "hostTemplates" | "connectionValues">;
 
 /**
- * Which values: `asked`, those that a user gives before the provider is asked; `open`, all that are shown, as whoever stores
- * a connection may give them; `secret`, those that are sealed.
+ * A class of values. `asked`: non-secret ones that the user enters before connecting. `open`: all non-secret ones,
+ * which whoever stores a connection may supply. `secret`: those that are sealed.
  */
 export type ValueClass = "asked" | "open" | "secret";
 
@@ -111,10 +111,10 @@ export function valuesOf(
 }
 
 /**
- * Judges values that somebody gave: each one that has to be asked for must be there, no other, and put in place they must
- * make hosts that the templates allow. Those that make a host come back lower-case, as hosts are compared. Pure.
+ * Checks given values. Each required one must be present and no unknown one may be; filled in, they must form hosts
+ * that the templates allow. Parts of hosts are returned lower-case, since hosts are compared that way. Pure.
  *
- * @param isPartial whether any of them may be missing, and none has a default yet.
+ * @param isPartial whether any value may be missing; defaults are then not filled in.
  */
 export function parseValues(
   given: ReadonlyMap<string, string>,
@@ -141,12 +141,12 @@ export function parseValues(
   }
   const wrong = which === "secret" ? undefined : provider.hostTemplates.find((rule) => isWrong(rule, texts));
   if (wrong === undefined) return { values: Object.fromEntries(texts) };
-  return { parameter: wrong.parameters.join(", "), problem: `does not make a valid host of ${wrong.template}` };
+  return { parameter: wrong.parameters.join(", "), problem: `does not form a valid host with ${wrong.template}` };
 }
 
 /**
- * The same for what a person wrote into a form, where spaces around it count for nothing, and a whole address such as
- * `https://acme.example.com/` stands for the part that makes the host.
+ * Checks values that a person entered in a form, as `parseValues()` does. Surrounding spaces are ignored, and a whole
+ * address such as `https://acme.example.com/` may stand for the part that forms the host.
  */
 export function parseAnswers(
   given: ReadonlyMap<string, string>,
@@ -158,14 +158,14 @@ export function parseAnswers(
 }
 
 /**
- * What was told of values that nobody is asked for, added to what is known. A text that a value cannot have is left out, as
- * one that was not told. Pure.
+ * Adds values that the provider reported to the known ones. An invalid text is ignored, as if it had not been reported.
+ * Pure.
  */
 export function withTold(known: ValueTexts, told: ReadonlyMap<string, string>, provider: ValuesOf): ValueTexts {
   const texts = new Map(Object.entries(known));
   for (const [name, text] of withHostParts(told, provider)) {
     const value = provider.connectionValues.find((each) => each.name === name);
-    // An address may hold other parts of hosts, which are not its to change.
+    // An address may contain other parts of hosts, which it must not change.
     if (
       !told.has(name) ||
       value === undefined ||
@@ -181,7 +181,7 @@ export function withTold(known: ValueTexts, told: ReadonlyMap<string, string>, p
   return Object.fromEntries(texts);
 }
 
-/** Names of values that a connection needs and that are not among the texts. */
+/** Names of the values that a connection requires and the texts lack. */
 export function missingFrom(texts: ValueTexts, provider: Pick<Provider, "connectionValues">): readonly string[] {
   const needed = valuesOf(provider, "open").filter(({ isOptional }) => !isOptional);
   return needed.flatMap(({ name }) => (Object.hasOwn(texts, name) ? [] : [name]));
@@ -202,7 +202,7 @@ function withHostParts(
   return texts;
 }
 
-/** One with a part that is not known yet is judged when it is. */
+/** Whether the texts form a host that the template does not allow; false while a part is unknown. */
 function isWrong({ template, pattern, parameters }: TemplateRule, texts: ReadonlyMap<string, string>): boolean {
   if (!parameters.every((name) => texts.has(name))) return false;
   return !pattern.test(fillTemplate(template, (name) => texts.get(name)) ?? "");
@@ -214,7 +214,7 @@ function hostFrom(text: string): string {
     .replace(/[/?#].*$/s, "");
 }
 
-/** ASCII only: other letters make no host. */
+/** ASCII only: other letters cannot be part of a host. */
 function lowerCase(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }

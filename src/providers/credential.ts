@@ -8,30 +8,30 @@ import type { Secret } from "../sealing/seal.js";
 import { fillTemplate, type ValueTexts } from "./connection-value.js";
 import type { Credential, ExpirySignal, HeaderPairs, Provider } from "./provider.js";
 
-/** The places of a provider's credentials, the one that a call token stands in first. */
+/** The places of a provider's credentials. First the main one, where a pass-through call may carry its call token. */
 export function placesOf({ credential, furtherCredentials }: Provider): readonly Credential[] {
   return furtherCredentials.length === 0 ? [credential] : [credential, ...furtherCredentials];
 }
 
-/** What placeCredential() puts together. */
+/** Input of placeCredential(). */
 interface CredentialInput {
   readonly provider: Provider;
-  /** The caller's, as decideHeaders() forwards them. */
+  /** The caller's headers, as returned by decideHeaders(). */
   readonly headers: HeaderPairs;
-  /** The relay's own: each is sent unless the caller or the provider's definition has one of that name. */
+  /** The relay's own headers; each is sent unless the caller or the provider's definition sets it. */
   readonly defaults: HeaderPairs;
-  /** Path and query as decideEgress() allowed them. */
+  /** Path and query, as returned by decideEgress(). */
   readonly path: string;
-  /** What goes into each of the provider's places, in order; undefined: nothing. */
+  /** The text for each of the provider's places, in order; undefined leaves a place empty. */
   readonly texts: CredentialTexts;
-  /** Values that stand with the connection. */
+  /** Values stored with the connection. */
   readonly values: ValueTexts;
 }
 
-/** Texts for the places of a provider's credentials, as `fillCredential()` makes them. */
+/** Texts for the places of a provider's credentials, see `fillCredential()`. */
 export type CredentialTexts = ReadonlyArray<Secret | undefined>;
 
-/** A request's headers and path with the credentials in them. Prints itself without either. */
+/** A request's headers and path, with the credentials in them. Prints as a placeholder. */
 interface PlacedCredential {
   /** Flat list name, value, name, value, …; exactly one credential in each of the provider's own places. */
   readonly headers: readonly string[];
@@ -40,12 +40,12 @@ interface PlacedCredential {
   [inspect.custom](): string;
 }
 
-/** Never a caller's, whatever placement the provider has. */
+/** Never forwarded from a caller, wherever the provider's credential goes. */
 const NEVER_SENT = new Set(["authorization", "proxy-authorization", "cookie"]);
 
 /**
- * Places the credentials (RFC 6750 section 2, RFC 7617). The provider's own places win over whatever the caller wrote,
- * in any case and any percent-encoding; other credentials in headers are dropped.
+ * Places the credentials (RFC 6750 section 2, RFC 7617). The provider's places override whatever the caller wrote
+ * there, in any case and percent-encoding; other credentials in headers are dropped.
  */
 export function placeCredential({
   provider,
@@ -58,7 +58,7 @@ export function placeCredential({
   const places = placesOf(provider);
   const reserved = places.map((place) => (place.kind === "header" ? headerMeant(place.name) : undefined));
   const flat: string[] = [];
-  // A list: of so few names a Set would cost more than comparing them.
+  // An array: for so few names, a Set would cost more than comparing them.
   const names: string[] = [];
   const own = provider.hasHeaderTemplates ? filledHeaders(provider, values) : provider.defaultHeaders;
   for (const pairs of [headers, own, defaults]) {
@@ -86,7 +86,7 @@ function redacted(): string {
   return "[request with credential]";
 }
 
-/** One whose value is not known, or is none of a field, is left out. */
+/** The default headers with values filled in; leaves out those with an unknown or invalid value. */
 function filledHeaders({ defaultHeaders }: Provider, values: ValueTexts): HeaderPairs {
   const textOf = (name: string) => (Object.hasOwn(values, name) ? values[name] : undefined);
   return defaultHeaders.flatMap(([name, template]) => {
@@ -95,7 +95,7 @@ function filledHeaders({ defaultHeaders }: Provider, values: ValueTexts): Header
   });
 }
 
-/** The caller's own parameter of this name goes in any case. */
+/** Sets the parameter. The caller's own one of this name is always removed. */
 function pathWith(path: string, parameter: string, text: string | undefined): string {
   const { path: without } = takeParameter(path, parameter);
   if (text === undefined) return without;
@@ -105,7 +105,7 @@ function pathWith(path: string, parameter: string, text: string | undefined): st
   return `${without}${separator}${own}`;
 }
 
-/** Takes every parameter of that name out of the query of a path; `taken` has each as it was written. Pure. */
+/** Removes every parameter of that name from the query of a path; `taken` holds them as written. Pure. */
 export function takeParameter(
   path: string,
   parameter: string,
@@ -119,7 +119,10 @@ export function takeParameter(
   return { path: path.slice(0, mark) + rest, taken: parts.filter((part) => parameterName(part) === reserved) };
 }
 
-/** The name of one `name=value`, decoded as servers decode it; names of credentials are ASCII, so bytes will do. */
+/**
+ * The name in `name=value`, lower-case and percent-decoded as servers do. Names of credentials are ASCII, so it decodes
+ * bytes.
+ */
 function parameterName(part: string): string {
   const equals = part.indexOf("=");
   const name = equals === -1 ? part : part.slice(0, equals);
@@ -127,28 +130,28 @@ function parameterName(part: string): string {
   return decoded.toLowerCase();
 }
 
-/** A caller's headers, judged. */
+/** A caller's headers after decideHeaders(). */
 interface DecidedHeaders {
-  /** What goes to the provider, names as written, no name twice. */
+  /** Headers for the provider, with names as written; no name occurs twice. */
   readonly forwarded: HeaderPairs;
-  /** `x-pinc-response-data-at`, consumed: which part of the envelope the JSON route answers with. */
+  /** `x-pinc-response-data-at`, not forwarded: which part of the envelope the JSON route returns. */
   readonly responseDataAt: string | undefined;
-  /** `x-payload-type`, consumed. */
+  /** `x-payload-type`, not forwarded. */
   readonly payloadType: string | undefined;
 }
 
 /** Most headers a call may carry (threats H20). */
 const MAX_HEADERS = 64;
-/** Most characters of all names and values together: what common servers take. */
+/** Most characters of all names and values together; common servers accept this much. */
 const MAX_HEADER_LENGTH = 8192;
 
-/** Letters first: `__proto__` is a member of every object, and no field of any API. */
+/** Begins with a letter or digit: `__proto__` is a member of every object, and no API has such a field. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 const VALUE = /^[\t\x20-\x7e]*$/;
 const RESPONSE_DATA_AT = "x-pinc-response-data-at";
 const PAYLOAD_TYPE = "x-payload-type";
 
-/** Fields that are not the caller's to set (RFC 9110 section 7.6.1; threats H01-H22); dropped, not errors. */
+/** Fields that a caller may not set (RFC 9110 section 7.6.1; threats H01-H22). They are dropped, not refused. */
 const DROPPED = new Set([
   "authorization",
   "host",
@@ -178,7 +181,7 @@ const DROPPED = new Set([
   "x-http-method-override",
   "origin",
   "referer",
-  // The relay decides which encodings it can undo.
+  // Only the relay knows which encodings it can decode.
   "accept-encoding",
   // The application's own private key.
   "x-partner-key",
@@ -188,11 +191,11 @@ const DROPPED_PREFIX = /^(?:proxy|x-forwarded|x-original|x-envoy|cf|sec)-/;
 /**
  * Decides which of a caller's headers go to the provider.
  *
- * Throws CALL_FORMAT_ERROR for a name that is not letters, digits, `-` and `_`, a value with a control character or one
- * outside ASCII, a name given twice in different case, more than 64 headers or 8 KiB in all.
+ * Throws CALL_FORMAT_ERROR for a name that is not made of letters, digits, `-` and `_`, for a value with control or
+ * non-ASCII characters, for a name given twice in any case, and for more than 64 headers or 8 KiB in total.
  */
 export function decideHeaders(pairs: HeaderPairs): DecidedHeaders {
-  if (pairs.length > MAX_HEADERS) throw formatError(`headers holds more than ${MAX_HEADERS} members; send fewer.`);
+  if (pairs.length > MAX_HEADERS) throw formatError(`headers has more than ${MAX_HEADERS} fields; send fewer.`);
   const forwarded: Array<readonly [string, string]> = [];
   const seen = new Map<string, string>();
   let length = 0;
@@ -202,7 +205,7 @@ export function decideHeaders(pairs: HeaderPairs): DecidedHeaders {
     const key = name.toLowerCase();
     const meant = headerMeant(key);
     if (isDroppedHeader(meant)) continue;
-    if (seen.has(meant)) throw formatError(`headers names ${name} twice; send it once.`);
+    if (seen.has(meant)) throw formatError(`headers contains ${name} twice; send it once.`);
     seen.set(meant, value.trim());
     if (key !== RESPONSE_DATA_AT && key !== PAYLOAD_TYPE) forwarded.push([name, value.trim()]);
   }
@@ -211,14 +214,14 @@ export function decideHeaders(pairs: HeaderPairs): DecidedHeaders {
 }
 
 /**
- * The header, lower-case, that servers may take a name for: CGI (RFC 3875 section 4.1.18) and all that follow it read
- * `content_length` as they read `content-length`.
+ * The header that servers may take a lower-case name for: CGI (RFC 3875 section 4.1.18) and everything modelled on it
+ * treats `content_length` like `content-length`.
  */
 export function headerMeant(name: string): string {
   return name.includes("_") ? name.replaceAll("_", "-") : name;
 }
 
-/** Whether a header, lower-case, is never a caller's to set. */
+/** Whether a caller may never set a header. @param name lower-case. */
 export function isDroppedHeader(name: string): boolean {
   return DROPPED.has(name) || DROPPED_PREFIX.test(name);
 }
@@ -226,24 +229,24 @@ export function isDroppedHeader(name: string): boolean {
 function checkField(name: string, value: string): void {
   if (!NAME.test(name)) {
     throw formatError(
-      "headers holds a name that is not 1 to 64 letters, digits, '-' and '_', a letter or digit first; correct it.",
+      "headers contains a name that is not 1 to 64 letters, digits, '-' and '_', starting with a letter or digit; correct it.",
     );
   }
   if (!VALUE.test(value)) {
-    throw formatError(`headers.${name} holds a character that is not printable ASCII; encode or remove it.`);
+    throw formatError(`headers.${name} contains a character that is not printable ASCII; encode or remove it.`);
   }
 }
 
-/** Default headers that say what a client is and wants; any other may hold a key, whatever it is called. */
+/** Default headers that only describe the client and its wishes; any other may hold a key, whatever its name. */
 const HARMLESS =
   /^(?:accept(?:-charset|-language)?|cache-control|prefer|user-agent|version|revision|[a-z0-9-]+-version)$/;
 
-/** Whether a definition's default header of this name may hold a key of the operator's own. Pure. @param name lower-case. */
+/** Whether a default header of this name may hold a key of the operator. Pure. @param name lower-case. */
 export function mayHoldKey(name: string): boolean {
   return !HARMLESS.test(name);
 }
 
-/** Whether a field of a request is one of the definition's own that may hold a key, not the caller's. Pure. */
+/** Whether a request field comes from the definition, rather than the caller, and may hold a key. Pure. */
 export function isKeyField({ defaultHeaders }: Provider, field: string, sent: string): boolean {
   const lower = field.toLowerCase();
   return defaultHeaders.some(([name, value]) => name === lower && value === sent && mayHoldKey(name));
@@ -252,11 +255,11 @@ export function isKeyField({ defaultHeaders }: Provider, field: string, sent: st
 type MemberSignal = Extract<ExpirySignal, { readonly member: string }>;
 
 /**
- * Whether an answer of the provider's API means that the access token has ended, by the provider's `expirySignals`.
- * A plain 401 needs no signal: it is not judged here. The body, which may be anything, is looked at only where a signal
- * of that status names a member of it; hardly any answer is.
+ * Whether an answer of the provider's API means that the access token is no longer valid, by the provider's
+ * `expirySignals`. A plain 401 needs no signal and is not handled here. The body is parsed only where a signal of that
+ * status names a member of it, which is rare.
  *
- * @param isPastLifetime whether the token may have ended by its own account, for signals that need it.
+ * @param isPastLifetime whether the token may have expired by its own lifetime, for signals that require it.
  */
 export function isExpirySignal(provider: Provider, statusCode: number, body: Bytes, isPastLifetime: boolean): boolean {
   const signals = provider.expirySignals.filter(
@@ -269,7 +272,7 @@ export function isExpirySignal(provider: Provider, statusCode: number, body: Byt
   return isJson(text) && byMember.some((signal) => isInBody(signal, text));
 }
 
-/** Whether an answer with this status must be read before it is known what it says of the token. */
+/** Whether the body of an answer with this status must be read to see whether it is an expiry signal. */
 export function asksForBody(provider: Provider, statusCode: number): boolean {
   return provider.expirySignals.some((signal) => signal.statusCode === statusCode && signal.member !== undefined);
 }
@@ -281,17 +284,17 @@ function isInBody({ member, values }: MemberSignal, body: Uint8Array): boolean {
   return kind !== "object" && kind !== "array" && values.has(textAt(body, range));
 }
 
-/** Tokens that a placeholder can stand for; undefined where the connection has none. */
+/** Tokens by placeholder; undefined where the connection has none. */
 export interface PlaceholderTokens {
   readonly access_token: string | undefined;
   readonly id_token: string | undefined;
 }
 
-/** As written in a query, and as the URL standard encodes braces in a path. */
+/** Braces as written in a query, or percent-encoded as the URL standard does in a path. */
 const PLACEHOLDER = /(?:\{\{|%7B%7B)(access_token|id_token)(?:\}\}|%7D%7D)/g;
 
 /**
- * Refuses a path that names a token the connection does not have, before any token is opened.
+ * Refuses a path with a placeholder for a token that the connection does not have, before any token is opened.
  *
  * Throws CALL_FORMAT_ERROR.
  */
@@ -300,8 +303,8 @@ export function requirePlaceholders(path: string, provider: Provider, has: { rea
 }
 
 /**
- * Replaces `{{access_token}}` and `{{id_token}}` in an allowed path, percent-encoded, where the provider's definition
- * lists them; anything else stays as it is. The origin was decided before and is out of reach.
+ * Replaces `{{access_token}}` and `{{id_token}}` in an allowed path, percent-encoded, if the provider's definition
+ * lists them. Anything else is left unchanged. The origin is already decided and cannot be affected.
  *
  * Throws CALL_FORMAT_ERROR when the connection has no id token.
  */
@@ -311,7 +314,7 @@ export function fillPlaceholders(path: string, provider: Provider, tokens: Place
     if (!provider.urlPlaceholders.has(name)) return placeholder;
     const token = tokens[name];
     if (token === undefined) {
-      throw formatError(`url holds {{${name}}}, but this connection has none; remove it.`);
+      throw formatError(`url contains {{${name}}}, but this connection has none; remove it.`);
     }
     return encodeURIComponent(token);
   });

@@ -1,7 +1,7 @@
 import { patternTextOf } from "./connection-value.js";
 import type { ConnectionValue, Credential, Provider, ValueSource } from "./provider.js";
 
-/** ProtoJSON of `relay.admin.v1.Provider`: what `relay provider check` accepts. */
+/** Converts a provider to ProtoJSON of `relay.admin.v1.Provider`, which `relay provider check` accepts. */
 export function definitionFromProvider(provider: Provider) {
   const { name, aliases, displayName, documentationUri, sources, kind, oauth2, oauth1, notes } = provider;
   const inOrigins = new Set(provider.origins.flatMap((rule) => (rule.kind === "template" ? rule.parameters : [])));
@@ -16,11 +16,11 @@ export function definitionFromProvider(provider: Provider) {
     connectionValues: provider.connectionValues
       .map(valueFrom)
       .filter((value) => isTelling(value) || !inOrigins.has(value.name)),
-    // That of a signature is no definition's to say.
+    // A definition cannot say where a signature goes.
     credential: oauth1 ? undefined : placementFrom(provider.credential),
     furtherCredentials: provider.furtherCredentials.map(placementFrom),
     defaultHeaders: Object.fromEntries(provider.defaultHeaders),
-    // Its members have the names of the schema.
+    // Its members are named as in the schema.
     ...(oauth2 && { oauth2: { ...oauth2, refreshEndedErrors: [...oauth2.refreshEndedErrors] } }),
     ...(oauth1 && { oauth1 }),
     allowPrivateNetwork: provider.allowPrivateNetwork,
@@ -75,12 +75,12 @@ function membersFrom(source: ValueSource) {
   }
 }
 
-/** A parameter of an origin need not be named. */
+/** Whether a value says more than its name; otherwise a parameter of an origin need not be listed. */
 function isTelling({ name: _name, ...value }: ReturnType<typeof valueFrom>) {
   return Object.values(value).some((member) => (Array.isArray(member) ? member.length > 0 : Boolean(member)));
 }
 
-/** The origins as a definition writes them. */
+/** The origins as written in a definition. */
 export function originTextsOf({ origins }: Provider): readonly string[] {
   return origins.map((rule) => (rule.kind === "exact" ? rule.origin : rule.template));
 }

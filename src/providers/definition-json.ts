@@ -10,8 +10,8 @@ import { didYouMean } from "../lib/similar.js";
 import type { Report } from "./provider.js";
 
 /**
- * Reads the ProtoJSON of a message. Unknown members, wrong types and members given twice are problems, each reported
- * with its own field; undefined when there was one.
+ * Parses the ProtoJSON of a message. Reports unknown members, wrong types and duplicate members, each with its field;
+ * undefined if there is any.
  */
 export function parseDefinitionJson<Desc extends DescMessage>(
   schema: Desc,
@@ -22,7 +22,7 @@ export function parseDefinitionJson<Desc extends DescMessage>(
   try {
     json = JSON.parse(text) as JsonValue;
   } catch (error) {
-    // The parser's own text quotes the file, which may hold a secret by mistake.
+    // The parser's message quotes the file, which may contain a secret by mistake.
     report("", `is not valid JSON${faultPlace(text, error as SyntaxError)}`);
     return undefined;
   }
@@ -34,7 +34,7 @@ export function parseDefinitionJson<Desc extends DescMessage>(
   }
 }
 
-/** Where the parser stopped, counted from 1 as editors do; empty where its text does not say. */
+/** Where the parser stopped, counted from 1 as in editors; empty if its message does not say. */
 function faultPlace(text: string, { message }: SyntaxError): string {
   if (message.startsWith("Unexpected end")) return ": it ends too early";
   const position = / at position (\d{1,9})/.exec(message)?.[1];
@@ -43,7 +43,7 @@ function faultPlace(text: string, { message }: SyntaxError): string {
   return ` (line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1})`;
 }
 
-/** protobuf-es stops at the first fault, so each member is read on its own to find them all. */
+/** protobuf-es stops at the first fault, so each member is parsed separately to find all of them. */
 function reportMembers(schema: DescMessage, json: JsonValue, path: "" | `${string}.`, report: Report): number {
   if (json === null || typeof json !== "object" || Array.isArray(json)) {
     report(path.slice(0, -1), "must be a JSON object");
@@ -79,21 +79,21 @@ function isReadable(schema: DescMessage, key: string, value: JsonValue): boolean
     fromJson(schema, { [key]: value });
     return true;
   } catch {
-    // The caller words the problem; the library's text would quote the value.
+    // The caller reports the problem; the library's message would quote the value.
     return false;
   }
 }
 
 function expectation(field: DescMessage["fields"][number]): string {
-  if (field.fieldKind === "list") return field.listKind === "message" ? "a list of objects" : "a list of texts";
-  if (field.fieldKind === "map") return "an object of texts";
+  if (field.fieldKind === "list") return field.listKind === "message" ? "a list of objects" : "a list of strings";
+  if (field.fieldKind === "map") return "an object of strings";
   if (field.scalar === ScalarType.INT32) return "a whole number";
-  return field.scalar === ScalarType.BOOL ? "true or false" : "a text";
+  return field.scalar === ScalarType.BOOL ? "true or false" : "a string";
 }
 
-/** Faults that belong to no single member, such as a key that stands twice. */
+/** Reports faults that no single member has, such as a duplicate key. */
 function reportWhole(error: unknown, report: Report): void {
   const key = error instanceof Error ? /duplicate object key "([^"]{1,64})"/.exec(error.message)?.[1] : undefined;
   if (key === undefined) report("", "does not fit the schema of a provider definition");
-  else report(key, "stands twice");
+  else report(key, "appears twice");
 }

@@ -22,29 +22,29 @@ import {
   type SignatureMethod,
 } from "./provider.js";
 
-/** What goes with a call at each kind, where the definition does not say. */
+/** The default credential value of each kind. */
 const DEFAULT_VALUE: Readonly<Record<ConnectionKind, string>> = {
   oauth2: "{access_token}",
   client_credentials: "{access_token}",
   jwt_bearer: "{access_token}",
   api_key: "{api_key}",
   basic: "{username}:{password}",
-  // What is sent is signed with it.
+  // Not sent as such: the signature is made with it.
   oauth1: "{oauth_token}",
 };
-/** A client that stands with the connection; the application's is used where there is none. */
+/** A client stored with the connection; without one, the application's client is used. */
 const OWN_CLIENT: readonly Partial<Definition>[] = [
   { name: "client_id", label: "Client ID", optional: true },
   { name: "client_secret", label: "Client secret", secret: true, optional: true },
 ];
-/** Values of each kind that a definition need not name. */
+/** Values that each kind has implicitly. */
 const OWN_VALUES: Readonly<Record<ConnectionKind, readonly Partial<Definition>[]>> = {
   oauth2: [],
   client_credentials: OWN_CLIENT,
   jwt_bearer: [{ name: KEY_VALUES.key, label: "Private key", secret: true }],
   api_key: [{ name: "api_key", label: "API key", secret: true }],
   basic: [
-    // RFC 7617 section 2: what comes after a colon would be taken for the password.
+    // RFC 7617 section 2: text after a colon would be taken for the password.
     { name: "username", label: "User name", pattern: "[^:]*" },
     { name: "password", label: "Password", secret: true },
   ],
@@ -55,7 +55,7 @@ const OWN_VALUES: Readonly<Record<ConnectionKind, readonly Partial<Definition>[]
   ],
 };
 
-/** What of a provider says what users connect with, and where it goes. */
+/** The part of a provider that says what users connect with and where it is sent. */
 export interface ConnectionParts {
   readonly kind: ConnectionKind;
   readonly connectionValues: readonly ConnectionValue[];
@@ -63,7 +63,7 @@ export interface ConnectionParts {
   readonly furtherCredentials: readonly Credential[];
 }
 
-/** Reads `kind`, `connectionValues`, `credential` and `furtherCredentials` of a definition. */
+/** Parses `kind`, `connectionValues`, `credential` and `furtherCredentials` of a definition. */
 export function parseConnectionParts(
   definition: ProviderDefinition,
   hosts: Pick<Provider, "origins" | "hostTemplates">,
@@ -87,7 +87,7 @@ export function parseConnectionParts(
 function parseKind({ kind: text, oauth2, oauth1 }: ProviderDefinition, report: Report): ConnectionKind {
   const known = CONNECTION_KINDS.find((kind) => kind === (text || "oauth2"));
   if ((oauth1 !== undefined) !== (known === "oauth1"))
-    report("oauth1", oauth1 === undefined ? "is missing for the kind oauth1" : "only for the kind oauth1");
+    report("oauth1", oauth1 === undefined ? "is missing for the kind oauth1" : "is allowed only for the kind oauth1");
   if (known === undefined) report("kind", `must be one of ${CONNECTION_KINDS.join(", ")}`);
   else if (hasTokens(known)) {
     const { assertion, tokenEndpoint } = oauth2 ?? {};
@@ -95,12 +95,13 @@ function parseKind({ kind: text, oauth2, oauth1 }: ProviderDefinition, report: R
       report("oauth2.tokenEndpoint", `is missing for the kind ${known}`);
     if (known === "jwt_bearer" && assertion === undefined)
       report("oauth2.assertion", `is missing for the kind ${known}`);
-    if (known !== "jwt_bearer" && assertion !== undefined) report("oauth2.assertion", `not for the kind ${known}`);
-  } else if (oauth2 !== undefined) report("oauth2", `not together with the kind ${known}`);
+    if (known !== "jwt_bearer" && assertion !== undefined)
+      report("oauth2.assertion", `is not allowed for the kind ${known}`);
+  } else if (oauth2 !== undefined) report("oauth2", `is not allowed for the kind ${known}`);
   return known ?? "oauth2";
 }
 
-/** Those that the kind has by itself stand last, unless the definition names other keys in their place. */
+/** The definition's values, then the kind's implicit ones, unless the definition names other keys instead. */
 function valueDefinitions(
   kind: ConnectionKind,
   { connectionValues, oauth1 }: ProviderDefinition,
@@ -108,11 +109,11 @@ function valueDefinitions(
   const isOnlyKeys = !hasTokens(kind) && oauth1 === undefined;
   if (isOnlyKeys && connectionValues.some(({ secret }) => secret)) return connectionValues;
   const named = new Set(connectionValues.map(({ name }) => name));
-  // Tokens that users agree to are the application's client's.
+  // Tokens from the user's consent belong to the application's client.
   const own = OWN_VALUES[kind].filter(
     (value) => !(oauth1?.authorizationEndpoint && OWN_CLIENT.some(({ name }) => name === value.name)),
   );
-  // The application's OAuth client stands in for a client that the connection has none of.
+  // Optional, since the application's OAuth client is used when the connection has none.
   const given = connectionValues.map((value) => {
     const known = own.find(({ name }) => name === value.name);
     if (known?.name === KEY_VALUES.key) return { ...value, secret: true, optional: false, pattern: "" };
@@ -128,12 +129,12 @@ const SCHEME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{0,32}$/;
 const QUERY_PARAMETER = /^[A-Za-z0-9._~-]{1,64}$/;
 const CREDENTIAL_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 
-/** Of the kinds that have no Bearer. */
+/** Schemes of the kinds that do not use Bearer. */
 const SCHEMES: Partial<Readonly<Record<ConnectionKind, string>>> = { basic: "Basic", oauth1: "OAuth" };
 
 /**
- * Reads where a credential goes: `Authorization: Bearer` by default (RFC 6750 section 2.1), `Authorization: Basic` for the kind
- * that is (RFC 7617), and `Authorization: OAuth` for the one that signs (RFC 5849 section 3.5.1).
+ * Parses where a credential goes. Default: `Authorization: Bearer` (RFC 6750 section 2.1), `Authorization: Basic` for
+ * the kind `basic` (RFC 7617), `Authorization: OAuth` for the kind `oauth1` (RFC 5849 section 3.5.1).
  */
 function parseCredential(
   kind: ConnectionKind,
@@ -144,15 +145,16 @@ function parseCredential(
 ): Credential {
   const value = placement?.value || defaultValue;
   if (!CREDENTIAL_VALUE.test(value))
-    report(`${field}.value`, "must be printable ASCII such as {api_key}, 256 characters at most");
+    report(`${field}.value`, "must be at most 256 characters of printable ASCII, such as {api_key}");
   if (placement === undefined || kind === "oauth1") {
-    if (placement !== undefined) report(field, "not for the kind oauth1, whose signature goes into Authorization");
+    if (placement !== undefined)
+      report(field, "is not allowed for the kind oauth1, whose signature goes into Authorization");
     return { kind: "header", name: "authorization", scheme: SCHEMES[kind] ?? "Bearer", value };
   }
   const { scheme, queryParameter } = placement;
   if (queryParameter !== "") {
-    if (placement.header !== "") report(`${field}.queryParameter`, "not together with header");
-    if (scheme !== "") report(`${field}.scheme`, "not together with queryParameter");
+    if (placement.header !== "") report(`${field}.queryParameter`, "is not allowed together with header");
+    if (scheme !== "") report(`${field}.scheme`, "is not allowed together with queryParameter");
     if (!QUERY_PARAMETER.test(queryParameter)) report(`${field}.queryParameter`, "must be letters, digits and -._~");
     return { kind: "query", parameter: queryParameter, value };
   }
@@ -169,10 +171,10 @@ function isCredentialHeader(name: string): boolean {
   return !isDroppedHeader(name) && name !== "content-type" && name !== "accept";
 }
 
-/** Secret values that signatures are made with. */
+/** Secret values used to make signatures. */
 const SIGNING = ["oauth_token", "oauth_token_secret", "client_secret"];
 
-/** Judges that each place has one credential, and that what it is made of is known. */
+/** Checks that each place has one credential, and that it uses only known values. */
 function checkPlaces(
   kind: ConnectionKind,
   places: readonly Credential[],
@@ -186,14 +188,14 @@ function checkPlaces(
     const field = at === 0 ? "credential" : `furtherCredentials[${at - 1}]`;
     const names = namesIn(place.value);
     const unknown = names.find((name) => !known.has(name));
-    if (unknown !== undefined) report(`${field}.value`, `{${unknown}} is no value of a connection`);
+    if (unknown !== undefined) report(`${field}.value`, `{${unknown}} is not a connection value that may be sent`);
     else if (!isTemplate(place.value) || !names.some((name) => secret.has(name))) {
       report(`${field}.value`, "must name a secret value, such as {api_key}");
     }
-    if (places.findIndex((other) => placeName(other) === placeName(place)) !== at) report(field, "stands twice");
+    if (places.findIndex((other) => placeName(other) === placeName(place)) !== at) report(field, "appears twice");
   });
   const placed = new Set([...places.flatMap((place) => namesIn(place.value)), ...(kind === "oauth1" ? SIGNING : [])]);
-  // Token requests have those of the other kinds.
+  // The other kinds use their secrets in token requests.
   const left = hasTokens(kind) ? undefined : values.find(({ name, isSecret }) => isSecret && !placed.has(name));
   if (left !== undefined) report("furtherCredentials", `must place the secret value ${left.name}`);
 }
@@ -203,22 +205,22 @@ function placeName(place: Credential): string {
 }
 
 const ENDPOINTS = ["temporaryCredentialEndpoint", "authorizationEndpoint", "tokenEndpoint"] as const;
-/** What stands between quotes (RFC 9110 section 5.6.4), without the quotes and backslashes that would need one. */
+/** A quoted-string (RFC 9110 section 5.6.4) without the quotes and backslashes that would need escaping. */
 const REALM = /^[\x20\x21\x23-\x5b\x5d-\x7e]{0,256}$/;
-/** The parameters of RFC 5849 are the relay's own. */
+/** The relay sets the parameters of RFC 5849 itself. */
 const PARAMETER = /^(?!oauth_)[A-Za-z][A-Za-z0-9._-]{0,63}$/;
 
-/** Reads the `oauth1` member of a definition. */
+/** Parses the `oauth1` member of a definition. */
 export function parseOAuth1(definition: OAuth1Definition, policy: EndpointPolicy, report: Report): OAuth1 {
   const { realm, scopeParameter } = definition;
   const [temporaryCredentialEndpoint, authorizationEndpoint, tokenEndpoint] = ENDPOINTS.map((field) =>
     parseEndpoint(definition, field, policy, report),
   );
   const unknown = namesIn(realm).find((name) => !policy.names.has(name));
-  if (!REALM.test(realm)) report("oauth1.realm", "must be printable ASCII without quotes and backslashes");
-  else if (unknown !== undefined) report("oauth1.realm", `{${unknown}} is no connection value`);
+  if (!REALM.test(realm)) report("oauth1.realm", "must be printable ASCII without double quotes and backslashes");
+  else if (unknown !== undefined) report("oauth1.realm", `{${unknown}} is not a connection value`);
   if (scopeParameter !== "" && !PARAMETER.test(scopeParameter))
-    report("oauth1.scopeParameter", "must be letters, digits and ._-, and none of RFC 5849");
+    report("oauth1.scopeParameter", "must be letters, digits and ._-, and must not begin with oauth_");
   return {
     temporaryCredentialEndpoint,
     authorizationEndpoint,
@@ -229,7 +231,7 @@ export function parseOAuth1(definition: OAuth1Definition, policy: EndpointPolicy
   };
 }
 
-/** All three, or none. */
+/** Either all three endpoints are present, or none. */
 function parseEndpoint(
   definition: OAuth1Definition,
   field: (typeof ENDPOINTS)[number],
@@ -241,7 +243,8 @@ function parseEndpoint(
   if (problem !== undefined) report(`oauth1.${field}`, problem);
   else if (text === "" && ENDPOINTS.some((other) => definition[other] !== ""))
     report(`oauth1.${field}`, "is missing: name all three endpoints, or none");
-  else if (/[?&]oauth_/i.test(text)) report(`oauth1.${field}`, "must leave the parameters of RFC 5849 to the relay");
+  else if (/[?&]oauth_/i.test(text))
+    report(`oauth1.${field}`, "must not contain parameters of RFC 5849, which the relay sets");
   return text || undefined;
 }
 

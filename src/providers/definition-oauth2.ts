@@ -10,12 +10,12 @@ const TOKEN_REQUEST_FORMATS = ["form", "json"] as const;
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
 const MAX_ERROR_LENGTH = 256;
 const MAX_DESCRIPTIONS = 100;
-/** One line that hides nothing: no control characters, and no formats such as bidirectional ones. */
+/** One line without control characters and without format characters such as bidirectional ones. */
 const DESCRIPTION = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u;
-/** A year: what longer lifetimes in token responses are cut to. */
+/** A year, the same cap as for lifetimes in token responses. */
 const MAX_EXPIRES_IN = 31_536_000;
 
-/** Reads the `oauth2` member of a definition; defaults are those of RFC 6749. */
+/** Parses the `oauth2` member of a definition; defaults are those of RFC 6749. */
 export function parseOAuth2(definition: Definition, policy: EndpointPolicy, report: Report): OAuth2 {
   const { pkce, nonExpiringAccessTokens, refreshTokenRotation } = definition;
   return {
@@ -60,7 +60,9 @@ function parseEndpoints(definition: Definition, policy: EndpointPolicy, report: 
   };
 }
 
-/** RFC 8414 section 2: a url without query and fragment. The text is compared as it is (RFC 9207 section 2.4). */
+/**
+ * A url without query and fragment (RFC 8414 section 2). Kept as written, for exact comparison (RFC 9207 section 2.4).
+ */
 function parseIssuer(text: string, policy: EndpointPolicy, report: Report): string | undefined {
   if (text === "") return undefined;
   const problem = text.includes("?") ? "must have no query" : endpointProblem(text, policy);
@@ -79,32 +81,36 @@ function parseIssSupported(
 
 /** A space by default (RFC 6749 section 3.3). */
 function parseScopeSeparator(text: string, report: Report): string {
-  if (!/^[\x20-\x7e]{0,3}$/.test(text)) report("oauth2.scopeSeparator", "must be one character, such as a space");
+  if (!/^[\x20-\x7e]{0,3}$/.test(text))
+    report("oauth2.scopeSeparator", "must be at most 3 characters of printable ASCII, such as a space");
   return text === "" ? " " : text;
 }
 
 function parseDefaultScopes({ defaultScopes, scopeSeparator }: Definition, report: Report): readonly string[] {
   defaultScopes.forEach((scope, at) => {
     const field = `oauth2.defaultScopes[${at}]`;
-    if (!SCOPE.test(scope)) report(field, "must be one scope, printable ASCII without spaces");
-    else if (scopeSeparator !== "" && scope.includes(scopeSeparator)) report(field, "holds the scopeSeparator");
-    else if (defaultScopes.indexOf(scope) !== at) report(field, "stands twice");
+    if (!SCOPE.test(scope))
+      report(field, "must be a single scope: printable ASCII without spaces, double quotes and backslashes");
+    else if (scopeSeparator !== "" && scope.includes(scopeSeparator)) report(field, "contains the scopeSeparator");
+    else if (defaultScopes.indexOf(scope) !== at) report(field, "appears twice");
   });
   return [...defaultScopes];
 }
 
 function parseScopeDescriptions({ scopeDescriptions }: Definition, report: Report): Readonly<Record<string, string>> {
   const entries = Object.entries(scopeDescriptions);
-  if (entries.length > MAX_DESCRIPTIONS) report("oauth2.scopeDescriptions", `must be at most ${MAX_DESCRIPTIONS}`);
+  if (entries.length > MAX_DESCRIPTIONS)
+    report("oauth2.scopeDescriptions", `must have at most ${MAX_DESCRIPTIONS} entries`);
   for (const [scope, description] of entries) {
     const field = `oauth2.scopeDescriptions.${scope}`;
-    if (!SCOPE.test(scope)) report(field, "must be one scope, printable ASCII without spaces");
+    if (!SCOPE.test(scope))
+      report(field, "must be a single scope: printable ASCII without spaces, double quotes and backslashes");
     else if (!DESCRIPTION.test(description)) report(field, "must be one line of 1 to 200 characters");
   }
   return { ...scopeDescriptions };
 }
 
-/** Basic by default: the one that every authorization server supports (RFC 6749 section 2.3.1). */
+/** Basic by default, which every authorization server supports (RFC 6749 section 2.3.1). */
 function parseClientAuthentication(text: string, report: Report): OAuth2["clientAuthentication"] {
   const known = CLIENT_AUTHENTICATIONS.find((name) => name === (text || "client_secret_basic"));
   if (known !== undefined) return known;
@@ -134,7 +140,7 @@ function parseRefreshEndedErrors({ refreshEndedErrors }: Definition, report: Rep
   refreshEndedErrors.forEach((code, at) => {
     const field = `oauth2.refreshEndedErrors[${at}]`;
     if (code === "" || code.length > MAX_ERROR_LENGTH) report(field, `must be 1 to ${MAX_ERROR_LENGTH} characters`);
-    else if (refreshEndedErrors.indexOf(code) !== at) report(field, "stands twice");
+    else if (refreshEndedErrors.indexOf(code) !== at) report(field, "appears twice");
   });
   return new Set(refreshEndedErrors);
 }
@@ -147,7 +153,7 @@ function parseDefaultExpiresIn(
   const field = "oauth2.defaultExpiresIn";
   if (defaultExpiresIn < 0 || defaultExpiresIn > MAX_EXPIRES_IN)
     report(field, `must be 1 to ${MAX_EXPIRES_IN} seconds`);
-  else if (nonExpiringAccessTokens) report(field, "not together with nonExpiringAccessTokens");
+  else if (nonExpiringAccessTokens) report(field, "is not allowed together with nonExpiringAccessTokens");
   return defaultExpiresIn;
 }
 
@@ -161,7 +167,10 @@ const AUTHORIZATION_PARAMETERS: ReadonlySet<string> = new Set([
   "code_challenge",
   "code_challenge_method",
 ]);
-/** Those of token requests (RFC 6749 sections 2.3.1, 4.1.3 and 6, RFC 7636 section 4.5, RFC 7521 section 4.2). */
+/**
+ * Parameters of token requests that the relay sets itself (RFC 6749 sections 2.3.1, 4.1.3 and 6, RFC 7636 section 4.5,
+ * RFC 7521 section 4.2).
+ */
 const TOKEN_PARAMETERS: ReadonlySet<string> = new Set([
   "grant_type",
   "code",
@@ -174,8 +183,9 @@ const TOKEN_PARAMETERS: ReadonlySet<string> = new Set([
   "refresh_token",
 ]);
 /**
- * The members of `oauth2` that hold parameters, and what each must leave alone. grant_type is one for each grant. Some
- * providers know an address under a name of their own (eBay's RuName), or ask for it in refresh requests as well.
+ * The members of `oauth2` that hold parameters, each with the names it must not contain. codeParameters and
+ * refreshParameters may set grant_type, which differs per grant. They may also set redirect_uri: some providers have
+ * their own name for an address (eBay's RuName), or want it in refresh requests too.
  */
 const MEMBERS = {
   authorizationParameters: AUTHORIZATION_PARAMETERS,
@@ -184,7 +194,7 @@ const MEMBERS = {
   refreshParameters: without(TOKEN_PARAMETERS, "grant_type", "redirect_uri"),
 } as const;
 
-/** Reads the members of a definition's `oauth2` that name parameters of requests. */
+/** Parses the members of `oauth2` that name request parameters. */
 function parseOAuth2Parameters(
   definition: Definition,
   report: Report,
@@ -203,7 +213,7 @@ function parseOAuth2Parameters(
   };
 }
 
-/** An application gives them in the address that it sends a user to, beside the relay's own and the connection values. */
+/** Applications pass these in the connect url, next to the relay's own parameters and the connection values. */
 function parseConnectParameters(
   { connectParameters, clientIdParameter }: Definition,
   { names }: EndpointPolicy,
@@ -213,8 +223,8 @@ function parseConnectParameters(
     const field = `oauth2.connectParameters[${at}]`;
     const isOwn = AUTHORIZATION_PARAMETERS.has(name) || CONNECT_PARAMETERS.has(name) || name === clientIdParameter;
     if (!PARAMETER.test(name)) report(field, "must be letters, digits and ._-");
-    else if (isOwn || names.has(name)) report(field, "is set by the relay");
-    else if (connectParameters.indexOf(name) !== at) report(field, "stands twice");
+    else if (isOwn || names.has(name)) report(field, "is reserved for the relay or a connection value");
+    else if (connectParameters.indexOf(name) !== at) report(field, "appears twice");
   });
   return [...connectParameters];
 }
@@ -254,17 +264,17 @@ const USES = ["grant", "client_authentication", "access_token"] as const;
 const MEMBER = /^[A-Za-z][A-Za-z0-9._:/#-]{0,127}$/;
 const MAX_MEMBERS = 16;
 const MAX_TEXT_LENGTH = 1024;
-/** Those of RFC 7515 section 4.1 that say how the signature is to be read. */
+/** Header parameters of RFC 7515 section 4.1 that decide how the signature is verified. */
 const OWN_HEADER: ReadonlySet<string> = new Set(["alg", "typ", "crit", "b64", "jwk", "jku", "x5u"]);
-/** RFC 7519 section 4.1. */
+/** Claims of RFC 7519 section 4.1 that the relay sets. */
 const OWN_CLAIMS: ReadonlySet<string> = new Set(["iat", "exp", "nbf", "jti"]);
-/** In seconds. Providers take an hour at most, and 60 at least (Box). */
+/** In seconds. Providers accept an hour at most; Box wants 60 at least. */
 const LIFETIME = { least: 60, most: 3600, default: 300 } as const;
 
 /**
- * Reads `oauth2.assertion` of a definition.
+ * Parses `oauth2.assertion` of a definition.
  *
- * @param names of the connection values that header and claims may hold.
+ * @param names connection values that header and claims may use.
  */
 function parseAssertion(definition: AssertionDefinition, names: ReadonlySet<string>, report: Report): Assertion {
   const { algorithm: name, jti, use: text } = definition;
@@ -292,14 +302,14 @@ function parseMembers(
 ): Readonly<Record<string, string>> {
   const entries = Object.entries(texts);
   const isKey = (name: string) => Object.values(KEY_VALUES).some((known) => known === name);
-  if (entries.length > MAX_MEMBERS) report(`oauth2.assertion.${member}`, `must be at most ${MAX_MEMBERS}`);
+  if (entries.length > MAX_MEMBERS) report(`oauth2.assertion.${member}`, `must have at most ${MAX_MEMBERS} entries`);
   for (const [name, value] of entries) {
     const field = `oauth2.assertion.${member}.${name}`;
     const unknown = namesIn(value).find((each) => !names.has(each) || isKey(each));
     if (!MEMBER.test(name)) report(field, "must be a name of letters, digits and ._:/#-");
     else if (own.has(name)) report(field, "is set by the relay");
     if (value === "" || value.length > MAX_TEXT_LENGTH) report(field, `must be 1 to ${MAX_TEXT_LENGTH} characters`);
-    if (unknown !== undefined) report(field, `{${unknown}} is no connection value that may be shown`);
+    if (unknown !== undefined) report(field, `{${unknown}} is not a connection value that may be in an assertion`);
   }
   return { ...texts };
 }

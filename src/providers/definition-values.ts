@@ -8,12 +8,12 @@ import { CONNECT_PARAMETERS, type HostBounds } from "./origin.js";
 import type { ConnectionKind, ConnectionValue, Credential, Provider, Report, ValueSource } from "./provider.js";
 
 const NAME = /^[a-z][a-z0-9_]{0,31}$/;
-/** Names of what is no value of a connection. */
+/** Names that a connection value must not have. */
 const RESERVED: ReadonlySet<string> = new Set([...CONNECT_PARAMETERS, "access_token", "id_token", "refresh_token"]);
 const LABEL = /^[^\p{C}\p{Zl}\p{Zp}]{0,200}$/u;
 const HELP = /^[^\p{C}\p{Zl}\p{Zp}]{0,500}$/u;
 const CALLBACK_PARAMETER = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/;
-/** RFC 6749 sections 4.1.2 and 4.1.2.1, RFC 9207, RFC 5849 section 2.2. */
+/** Parameters of RFC 6749 sections 4.1.2 and 4.1.2.1, RFC 9207 and RFC 5849 section 2.2. */
 const ANSWER_PARAMETERS: ReadonlySet<string> = new Set([
   "code",
   "state",
@@ -23,31 +23,31 @@ const ANSWER_PARAMETERS: ReadonlySet<string> = new Set([
   "oauth_token",
   "oauth_verifier",
 ]);
-/** RFC 6749 section 5.1, RFC 5849 section 2.3. */
+/** Tokens of RFC 6749 section 5.1 and RFC 5849 section 2.3. */
 const TOKEN_MEMBER =
   /(?:^|\.)(?:access_token|refresh_token|id_token|oauth_token|oauth_token_secret|oauth_session_handle)$/;
 const MAX_VALUES = 16;
 const MAX_CHOICES = 100;
 
-/** Where the values are used. */
+/** Where connection values are used. */
 interface Uses extends Pick<Provider, "origins" | "hostTemplates"> {
   readonly places: readonly Credential[];
-  /** Values of default headers. */
+  /** Values of the default headers. */
   readonly headers: readonly string[];
 }
 
-/** Reads the values of a definition; those of hosts that it says nothing of stand behind them. */
+/** Parses the values of a definition. Adds, at the end, parameters of origins that the definition does not describe. */
 export function parseValues(
   kind: ConnectionKind,
   definitions: readonly Partial<Definition>[],
   uses: Uses,
   report: Report,
 ): readonly ConnectionValue[] {
-  if (definitions.length > MAX_VALUES) report("connectionValues", `must be at most ${MAX_VALUES}`);
+  if (definitions.length > MAX_VALUES) report("connectionValues", `must have at most ${MAX_VALUES} entries`);
   const names = definitions.map(({ name }) => name);
   const parsed = definitions.map((definition, at) => {
     const reportMember: Report = (field, message) => report(`connectionValues[${at}].${field}`, message);
-    if (names.indexOf(definition.name) !== at) reportMember("name", "stands twice");
+    if (names.indexOf(definition.name) !== at) reportMember("name", "appears twice");
     return parseValue(kind, definition, uses, reportMember);
   });
   const hostNames = uses.origins.flatMap((rule) => (rule.kind === "template" ? rule.parameters : []));
@@ -55,7 +55,9 @@ export function parseValues(
   return [...parsed, ...others.map((name) => parseValue(kind, { name }, uses, () => {}))];
 }
 
-/** Judges where values are looked up: the token goes there, so it must be one of the origins, as the definition writes it. */
+/**
+ * Checks the lookup urls. They receive the token, so each must be at one of the origins, as the definition writes it.
+ */
 export function checkLookups(
   values: readonly ConnectionValue[],
   apiOrigins: readonly string[],
@@ -71,7 +73,7 @@ export function checkLookups(
   });
 }
 
-/** What a definition says of its values as a part of hosts, before anything else is read. */
+/** The bounds of the values as parts of hosts; read before anything else of the definition. */
 export function boundsFromDefinition({ connectionValues }: ProviderDefinition): HostBounds {
   return boundsOf(connectionValues);
 }
@@ -91,25 +93,26 @@ function parseValue(
     secret = false,
     optional = false,
   } = definition;
-  if (!NAME.test(name)) report("name", "must be a lower-case letter, then letters, digits and '_', 32 at most");
-  else if (RESERVED.has(name)) report("name", "must be another one: the relay has a parameter of this name");
+  if (!NAME.test(name)) report("name", "must be 1 to 32 lower-case letters, digits and '_', starting with a letter");
+  else if (RESERVED.has(name)) report("name", "is reserved: the relay has a parameter of this name");
   if (!LABEL.test(label)) report("label", "must be one line of at most 200 characters");
   if (!HELP.test(help)) report("help", "must be one line of at most 500 characters");
-  if (secret && kind === "oauth2") report("secret", "not for the kind oauth2");
-  if (secret && defaultValue !== "") report("defaultValue", "not for a secret value");
-  if (secret && choices.length > 0) report("choices", "not for a secret value");
-  if (choices.length > MAX_CHOICES) report("choices", `must be at most ${MAX_CHOICES}`);
+  if (secret && kind === "oauth2") report("secret", "is not allowed for the kind oauth2");
+  if (secret && defaultValue !== "") report("defaultValue", "is not allowed for a secret value");
+  if (secret && choices.length > 0) report("choices", "are not allowed for a secret value");
+  if (choices.length > MAX_CHOICES) report("choices", `must have at most ${MAX_CHOICES} entries`);
   const isHost = uses.hostTemplates.some(({ parameters }) => parameters.includes(name));
-  if (secret && isHost) report("secret", "not for a part of a host");
+  if (secret && isHost) report("secret", "is not allowed for a part of a host");
   const source = parseSource(definition, report);
   const { hosts = [] } = definition;
-  if (hosts.length > 0 && choices.length > 0) report("hosts", "not together with choices");
-  if (hosts.length > MAX_CHOICES) report("hosts", `must be at most ${MAX_CHOICES}`);
+  if (hosts.length > 0 && choices.length > 0) report("hosts", "are not allowed together with choices");
+  if (hosts.length > MAX_CHOICES) report("hosts", `must have at most ${MAX_CHOICES} entries`);
   const isWhole = uses.hostTemplates.some(({ template }) => new RegExp(`^https://\\{${name}\\}(?::|$)`).test(template));
-  if (hosts.length > 0 && !isWhole) report("hosts", `only for a value that is a whole host: https://{${name}}`);
+  if (hosts.length > 0 && !isWhole)
+    report("hosts", `are allowed only for a value that is a whole host: https://{${name}}`);
   const isTold = source.kind !== "asked" && source.kind !== "client";
   if (isWhole && isTold && hosts.length === 0 && choices.length === 0)
-    report("hosts", "must list the hosts that it can be: else the answer of anybody would say where tokens go");
+    report("hosts", "must list the allowed hosts; otherwise anybody's answer could decide where tokens are sent");
   const named = choices.map((choice) => ({ value: choice.value, label: choice.label || choice.value }));
   const value: ConnectionValue = {
     name,
@@ -132,7 +135,7 @@ function parseValue(
     const problem = choice.value === "" ? "is empty" : problemOfValue(value, choice.value);
     if (problem !== undefined) report(`choices[${at}].value`, problem);
     else if (named.findIndex((other) => other.value === choice.value) !== at)
-      report(`choices[${at}].value`, "stands twice");
+      report(`choices[${at}].value`, "appears twice");
     if (!LABEL.test(choice.label)) report(`choices[${at}].label`, "must be one line of at most 200 characters");
   });
   const problem = defaultValue === "" ? undefined : problemOfValue(value, defaultValue);
@@ -146,7 +149,7 @@ function parseKeyFileMember(
   report: Report,
 ): string | undefined {
   if (member === "") return undefined;
-  if (kind !== "jwt_bearer") report("keyFileMember", `not for the kind ${kind}`);
+  if (kind !== "jwt_bearer") report("keyFileMember", `is not allowed for the kind ${kind}`);
   else if (!isMemberPath(member)) report("keyFileMember", MEMBER_PATH_HINT);
   return member;
 }
@@ -154,11 +157,11 @@ function parseKeyFileMember(
 function parseSource(definition: Partial<Definition>, report: Report): ValueSource {
   const { callbackParameter = "", tokenMember = "", lookup, client = false, secret = false } = definition;
   const named = [callbackParameter !== "", tokenMember !== "", lookup !== undefined, client].filter(Boolean);
-  if (named.length > 1) report("client", "only one of callbackParameter, tokenMember, lookup and client");
-  if (named.length > 0 && secret) report("secret", "only for a value that is asked of the user");
+  if (named.length > 1) report("client", "only one of callbackParameter, tokenMember, lookup and client may be set");
+  if (named.length > 0 && secret) report("secret", "is allowed only for a value that the user enters");
   if (callbackParameter !== "") {
     if (!CALLBACK_PARAMETER.test(callbackParameter)) report("callbackParameter", "must be letters, digits and ._-");
-    else if (ANSWER_PARAMETERS.has(callbackParameter)) report("callbackParameter", "is one of RFC 6749 or RFC 5849");
+    else if (ANSWER_PARAMETERS.has(callbackParameter)) report("callbackParameter", "is a parameter of OAuth itself");
     return { kind: "callback", parameter: callbackParameter };
   }
   if (tokenMember !== "") {
@@ -173,21 +176,21 @@ function parseSource(definition: Partial<Definition>, report: Report): ValueSour
   return { kind: client ? "client" : "asked" };
 }
 
-/** In base64 and percent-encoded, any text will do. */
+/** Whether a place sends its text unencoded; base64 and percent-encoding accept any text. */
 function isAsIs(place: Credential): boolean {
   return place.kind === "header" && !isBasic(place);
 }
 
-/** What a matcher may have to try more than once. */
+/** A part of a pattern that a matcher may have to try in several ways. */
 const CHOICE = /[*+?|]|\{(\d+),(\d*)\}/g;
 /** Longest text that is matched against a pattern, in characters. */
 const MAX_MATCHED = 1024;
-/** Of one text, in steps: some 10 ms. */
+/** Most steps to match one text: about 10 ms. */
 const MAX_WORK = 2 ** 17;
 
 /**
- * As HTML reads it (HTML standard, attribute `pattern`). What users write is matched against it, so it must be one that takes
- * no long time whatever they write.
+ * Parses a pattern as HTML does (HTML standard, attribute `pattern`). User input is matched against it, so patterns
+ * that could backtrack for long are refused (ReDoS).
  */
 function parsePattern(text: string, report: Report): RegExp | undefined {
   if (text === "") return undefined;
@@ -199,20 +202,20 @@ function parsePattern(text: string, report: Report): RegExp | undefined {
   if (text.length > 256 || isSlow) {
     report(
       "pattern",
-      "must have no group that repeats, looks around or is referred to, one * or + at most, and few ? and |",
+      "must have at most 256 characters, no repeated groups, lookarounds or backreferences, at most one * or +, and few ? and |",
     );
     return undefined;
   }
   try {
     return new RegExp(`^(?:${text})$`, "v");
   } catch {
-    // The engine's own words differ from one version to the next.
-    report("pattern", "is not a regular expression with the flag v, as HTML has it");
+    // Not the engine's message, which differs between versions.
+    report("pattern", "is not a valid regular expression with the flag v, which HTML uses");
     return undefined;
   }
 }
 
-/** In how many ways a pattern without groups that repeat may be tried: each choice multiplies those of the others. */
+/** In how many ways a pattern without repeated groups may be tried: each choice multiplies the others. */
 function workOf(plain: string): number {
   return [...plain.matchAll(CHOICE)].reduce((work, [choice, least, most]) => {
     if (choice === "?" || choice === "|") return 2 * work;

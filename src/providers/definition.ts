@@ -34,8 +34,8 @@ const FIELD_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 const PLACEHOLDERS = ["id_token", "access_token"] as const;
 
 /**
- * Reads a provider definition: the ProtoJSON of relay.admin.v1.Provider. Answers with the provider, or with every
- * problem at once. `file` names the definition in problems.
+ * Parses a provider definition, the ProtoJSON of relay.admin.v1.Provider. Returns the provider, or all problems at
+ * once. `file` names the definition in problems.
  */
 export function parseProvider(
   jsonText: string,
@@ -89,13 +89,13 @@ function checkNames(name: string, aliases: readonly string[], report: Report): v
   if (!isProviderName(name)) report("name", PROVIDER_NAME_HINT);
   aliases.forEach((alias, at) => {
     if (!isProviderName(alias)) report(`aliases[${at}]`, PROVIDER_NAME_HINT);
-    else if (alias === name || aliases.indexOf(alias) !== at) report(`aliases[${at}]`, "stands twice");
+    else if (alias === name || aliases.indexOf(alias) !== at) report(`aliases[${at}]`, "appears twice");
   });
 }
 
 function parseSources(sources: readonly string[], report: Report): readonly string[] {
   sources.forEach((page, at) => {
-    if (sources.indexOf(page) !== at) report(`sources[${at}]`, "stands twice");
+    if (sources.indexOf(page) !== at) report(`sources[${at}]`, "appears twice");
     else checkPage(`sources[${at}]`, page, report);
   });
   return [...sources];
@@ -114,14 +114,14 @@ function parseOrigins(
   if (apiOrigins.length === 0) report("apiOrigins", "must list at least one origin, such as https://api.example.com");
   return apiOrigins.flatMap((text, at) => {
     const rule = parseOrigin(text, { allowLoopback, allowPrivateNetwork, bounds });
-    const problem = apiOrigins.indexOf(text) !== at ? "stands twice" : rule;
+    const problem = apiOrigins.indexOf(text) !== at ? "appears twice" : rule;
     if (typeof problem !== "string") return [problem];
     report(`apiOrigins[${at}]`, problem);
     return [];
   });
 }
 
-/** Of origins and endpoints, each once. */
+/** The distinct templates of origins and endpoints. */
 function hostTemplatesOf(
   origins: readonly OriginRule[],
   endpoints: readonly string[],
@@ -152,18 +152,21 @@ function parseDefaultHeaders(
     else if (isDroppedHeader(name) || name === "content-type") report(field, "must not be set by a definition");
     else if (places.some((place) => place.kind === "header" && place.name === name))
       report(field, "is the credential's header");
-    else if (seen.has(name)) report(field, "stands twice");
-    if (!FIELD_VALUE.test(value)) report(field, "must be printable ASCII without spaces around it");
+    else if (seen.has(name)) report(field, "appears twice");
+    if (!FIELD_VALUE.test(value)) report(field, "must be printable ASCII without leading or trailing spaces");
     else if (isAnybodys && mayHoldKey(name) && !isTemplate(value))
-      report(field, "may be a key, which would go to whatever host a user names; bound the host by hosts or choices");
-    else if (unknown !== undefined) report(field, `{${unknown}} is no connection value that may be shown`);
+      report(
+        field,
+        "may be a key, which would be sent to any host a user names; restrict the host with hosts or choices",
+      );
+    else if (unknown !== undefined) report(field, `{${unknown}} must be a connection value that is not secret`);
     seen.add(name);
     return [name, value] as const;
   });
   return { defaultHeaders, hasHeaderTemplates: defaultHeaders.some(([, value]) => isTemplate(value)) };
 }
 
-/** Whether a user may name any host at all. */
+/** Whether a user may choose any host at all. */
 function mayBeAnyHost(values: ConnectionParts["connectionValues"], templates: Provider["hostTemplates"]): boolean {
   return values
     .filter(({ hosts, choices, source }) => hosts.length + choices.length === 0 && source.kind !== "client")
@@ -181,7 +184,7 @@ function parsePlaceholders(names: readonly string[], report: Report): Provider["
 
 const MAX_VALUE_LENGTH = 256;
 
-/** Reads the `expirySignals` of a definition. */
+/** Parses the `expirySignals` of a definition. */
 function parseExpirySignals(signals: readonly SignalDefinition[], report: Report): readonly ExpirySignal[] {
   return signals.map((signal, at) => {
     const reportMember: Report = (field, message) => report(`expirySignals[${at}].${field}`, message);
@@ -195,16 +198,16 @@ function parseExpirySignal(
 ): ExpirySignal {
   if (statusCode < 200 || statusCode > 599) report("statusCode", "must be 200 to 599");
   if (member === "") {
-    // Every good answer would be one.
-    if (statusCode < 400) report("member", "must name a member: a status below 400 alone does not say it");
-    if (values.length > 0) report("values", "only together with member");
+    // Every successful answer would be a signal.
+    if (statusCode < 400) report("member", "must name a member: a status below 400 alone is not an expiry signal");
+    if (values.length > 0) report("values", "are allowed only together with member");
     return { statusCode, pastLifetime, member: undefined };
   }
   if (!isMemberPath(member)) report("member", MEMBER_PATH_HINT);
   if (values.length === 0) report("values", "must list at least one value of member");
   values.forEach((value, at) => {
     if (value === "" || value.length > MAX_VALUE_LENGTH) report(`values[${at}]`, "must be 1 to 256 characters");
-    else if (values.indexOf(value) !== at) report(`values[${at}]`, "stands twice");
+    else if (values.indexOf(value) !== at) report(`values[${at}]`, "appears twice");
   });
   return { statusCode, pastLifetime, member, values: new Set(values) };
 }

@@ -4,7 +4,7 @@ import { type HostBounds, isCanonical, isLoopback, parseOrigin } from "./origin.
 import type { ConnectionValue, OriginRule } from "./provider.js";
 
 const SHAPE = /^(https?:\/\/[^/?#]*)([/?][^#]*)?$/;
-/** A segment that a URL parser takes away, or takes another for. */
+/** A dot segment, which a URL parser removes. */
 const DOTS = /^\.{1,2}$/;
 
 /** Which endpoints a definition may name. */
@@ -17,9 +17,9 @@ export interface EndpointPolicy {
 }
 
 /**
- * Judges an endpoint of a definition: an https url, or a template of one such as
- * `https://{shop}.myshopify.com/admin/oauth/authorize`, whose host follows the rules of `apiOrigins`; in path and query a
- * value stands percent-encoded. Answers with what is wrong, undefined when nothing is.
+ * Checks an endpoint of a definition: an https url, or a template of one such as
+ * `https://{shop}.myshopify.com/admin/oauth/authorize`. A templated host follows the rules of `apiOrigins`; values in
+ * path and query are percent-encoded. Returns the problem, or undefined.
  */
 export function endpointProblem(text: string, policy: EndpointPolicy): string | undefined {
   if (!/[{}]/.test(text)) {
@@ -34,20 +34,20 @@ export function endpointProblem(text: string, policy: EndpointPolicy): string | 
   if (!/[{}]/.test(origin)) {
     return isEndpoint(origin + filled, policy.allowLoopback)
       ? undefined
-      : "the url is not what a URL parser makes of it";
+      : "the url is not in the form that a URL parser returns";
   }
   const rule = parseOrigin(origin, { allowLoopback: false, allowPrivateNetwork: false, bounds: policy.bounds });
   if (typeof rule === "string") return rule;
   return isEndpoint(`https://example.com${filled}`, false)
     ? undefined
-    : "the path is not what a URL parser makes of it";
+    : "the path is not in the form that a URL parser returns";
 }
 
 /**
- * The url that an endpoint of a definition is for one connection: each `{name}` replaced by the value that stands with the
- * connection, in path and query percent-encoded. An endpoint that is no template comes back as it is.
+ * Fills an endpoint for one connection: replaces each `{name}` by the connection's value, percent-encoded in path and
+ * query. Returns an endpoint without names unchanged.
  *
- * Undefined when a value is missing, or does not make a host that its template allows.
+ * Undefined when a value is missing, or does not form a host that the template allows, or would be a dot segment.
  */
 export function fillEndpoint(
   template: string,
@@ -55,13 +55,13 @@ export function fillEndpoint(
   values: readonly ConnectionValue[],
 ): string | undefined {
   if (!template.includes("{")) return template;
-  // A connection may be older than the value, and then has the default.
+  // A connection made before the definition had the value uses the default.
   const textOf = (name: string) =>
     Object.hasOwn(texts, name) ? texts[name] : values.find((value) => value.name === name)?.defaultValue || undefined;
   const rule = hostTemplateOf(template, boundsOf(values));
   const [, written = "", rest = ""] = SHAPE.exec(template) ?? [];
   const origin = fillTemplate(written, textOf);
-  // The pattern takes labels such as `xn--` that a URL parser refuses.
+  // The pattern accepts labels such as `xn--` that a URL parser refuses.
   const isHost =
     rule === undefined ? !/[{}]/.test(written) : rule.pattern.test(origin ?? "") && isCanonical(origin ?? "");
   if (!isHost || namesIn(rest).some((name) => DOTS.test(textOf(name) || "."))) return undefined;
@@ -69,7 +69,7 @@ export function fillEndpoint(
   return origin === undefined || tail === undefined ? undefined : origin + tail;
 }
 
-/** The host of an endpoint as an origin rule; undefined where it is no template. */
+/** The host of an endpoint as an origin rule; undefined if it is not a template. */
 export function hostTemplateOf(
   endpoint: string,
   bounds: HostBounds,
@@ -80,14 +80,16 @@ export function hostTemplateOf(
   return typeof rule === "string" || rule.kind === "exact" ? undefined : rule;
 }
 
-/** What values can be as a part of a host. */
+/** The bounds of values as parts of a host. */
 export function boundsOf(values: readonly Pick<ConnectionValue, "name" | "choices" | "hosts">[]): HostBounds {
   return new Map(
     values.map(({ name, choices, hosts }) => [name, { choices: choices.map(({ value }) => value), hosts }] as const),
   );
 }
 
-/** https, or http to loopback where that is allowed; the text is what a URL parser makes of it. */
+/**
+ * Whether the text is an https url, or http to loopback where allowed, and already in the form a URL parser returns.
+ */
 function isEndpoint(text: string, allowLoopback: boolean): boolean {
   const url = parseUrl(text);
   if (url === undefined) return false;
@@ -96,13 +98,13 @@ function isEndpoint(text: string, allowLoopback: boolean): boolean {
   return isSecure && isPlain && (url.href === text || url.href === `${text}/`);
 }
 
-/** Names with dots between them; as deep as a JSON path may go. */
+/** Names separated by dots, at most as deep as a JSON path may be. */
 const MEMBER_PATH = /^[^.\s]{1,64}(?:\.[^.\s]{1,64}){0,15}$/;
 
-/** What a definition's dotted path of a JSON member must be, as a problem's text. */
-export const MEMBER_PATH_HINT = "must be names with dots between them, such as error.code";
+/** The problem text for an invalid dotted path of a JSON member. */
+export const MEMBER_PATH_HINT = "must be names separated by dots, such as error.code";
 
-/** Whether a text of a definition is the dotted path of a JSON member: `error.code`. */
+/** Whether a text is the dotted path of a JSON member, such as `error.code`. */
 export function isMemberPath(text: string): boolean {
   return MEMBER_PATH.test(text);
 }

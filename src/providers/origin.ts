@@ -4,20 +4,20 @@ import { parseUrl } from "../lib/parse-url.js";
 import { fillTemplate } from "./connection-value.js";
 import type { OriginRule, Provider } from "./provider.js";
 
-/** Which origins that are not public https a definition may name. */
+/** Which origins other than public https ones a definition may name. */
 interface OriginPolicy {
   /** http, and loopback hosts, for development and tests. */
   readonly allowLoopback: boolean;
   /** IP addresses and single-label hosts of a private network (self-hosted providers). */
   readonly allowPrivateNetwork: boolean;
-  /** What the definition says of connection values; none by default. */
+  /** The definition's bounds of connection values; none by default. */
   readonly bounds?: HostBounds;
 }
 
-/** What the values of a definition can be as a part of a host, by name. */
+/** Bounds of connection values as parts of a host, by name. */
 export type HostBounds = ReadonlyMap<string, HostBound>;
 
-/** All that a value can be, or the hosts and `*.` suffixes that it is one of; both empty: any label, or any host. */
+/** The only choices for a value, or the hosts and `*.` suffixes that it must match. Both empty: any label or host. */
 interface HostBound {
   readonly choices: readonly string[];
   readonly hosts: readonly string[];
@@ -27,13 +27,13 @@ const SHAPE = /^(https?):\/\/([^:]*)(?::(.*))?$/s;
 const OUTSIDE = /[/?#@\\*%\s]/;
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const PARAMETER = /^[a-z][a-z0-9_]{0,31}$/;
-/** One parameter, with nothing but letters of a host around it in its label. */
+/** A label with one parameter and otherwise only host characters. */
 const VARIABLE_LABEL = /^[a-z0-9-]*\{[^{}]*\}[a-z0-9-]*$/;
 const IN_BRACES = /\{([^{}]*)\}/g;
-/** Hosts that the choices of one template make together; the world has fewer regions. */
+/** Most hosts that the choices of one template may form; no provider has that many regions. */
 const MAX_EXPANSIONS = 1000;
 const MAX_HOST_LENGTH = 253;
-/** Query parameters of a connect url, where the parameters of a template stand as well. */
+/** Query parameters of a connect url, which also carries the parameters of a template. */
 export const CONNECT_PARAMETERS: ReadonlySet<string> = new Set([
   "public_key",
   "user_id",
@@ -57,16 +57,16 @@ export const CONNECT_PARAMETERS: ReadonlySet<string> = new Set([
 
 /** One DNS label, as a parameter captures it. */
 const LABEL_SOURCE = "([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)";
-/** A complete host name of two labels or more; the last starts with a letter, so that it is never an IP address. */
+/** A complete host name of at least two labels; the last begins with a letter, so that it is never an IP address. */
 const HOST_SOURCE =
   "(?=.{1,253}(?::|$))((?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?)";
 
 /**
- * Reads one entry of `apiOrigins`: `https://host[:port]`, or a template. Answers with what is wrong as text.
+ * Parses one entry of `apiOrigins`: `https://host[:port]`, or a template. Returns the problem as text if there is one.
  *
- * A parameter of a template stands for exactly one DNS label, or a part of it, in front of at least two fixed labels; for
- * one of its choices, wherever it stands; or, alone, for a complete host name (`https://{host}`), one of its hosts where it
- * has some.
+ * A parameter of a template is one of three things: exactly one DNS label, or part of one, before at least two fixed
+ * labels; one of its choices, anywhere in the host; or, on its own, a complete host name (`https://{host}`), limited to
+ * its hosts if it has any.
  */
 export function parseOrigin(text: string, policy: OriginPolicy): OriginRule | string {
   const [, scheme, host, port] = SHAPE.exec(text) ?? [];
@@ -98,13 +98,13 @@ function parseExact(text: string, scheme: string, host: string, policy: OriginPo
   }
   const loopback = isLoopback(host);
   if (scheme === "http" && !(loopback && policy.allowLoopback)) {
-    return "must use https; http is only for loopback hosts and only with RELAY_ALLOW_LOOPBACK=true";
+    return "must use https; http is allowed only for loopback hosts, with RELAY_ALLOW_LOOPBACK=true";
   }
   const isPublicName = labels.length > 1 && /^[a-z]/.test(labels.at(-1) ?? "");
   if (!isPublicName && !policy.allowPrivateNetwork && !(loopback && policy.allowLoopback)) {
     return "an IP address or single-label host needs allowPrivateNetwork";
   }
-  return isCanonical(text) ? { kind: "exact", origin: text } : "the host is not what a URL parser makes of it";
+  return isCanonical(text) ? { kind: "exact", origin: text } : "the host is not in the form that a URL parser returns";
 }
 
 function parseTemplate(
@@ -121,8 +121,7 @@ function parseTemplate(
   }
   if (new Set(parameters).size !== parameters.length) return "a parameter must not appear twice";
   const reserved = parameters.find((name) => CONNECT_PARAMETERS.has(name));
-  if (reserved !== undefined)
-    return `{${reserved}} must have another name: the connect url has a parameter of this one`;
+  if (reserved !== undefined) return `{${reserved}} is reserved: the connect url has a parameter of this name`;
   const problem = templateProblem(host, parameters, bounds);
   if (problem !== undefined) return problem;
   const isWhole = host === `{${parameters[0]}}`;
@@ -134,7 +133,7 @@ function parseTemplate(
   return { kind: "template", template: text, parameters, pattern: new RegExp(`^https://${source}${end}$`) };
 }
 
-/** Judges what becomes of a host with each choice in its place. */
+/** Checks the host with every combination of choices filled in. */
 function templateProblem(host: string, parameters: readonly string[], bounds: HostBounds): string | undefined {
   const [first = ""] = parameters;
   const whole = bounds.get(first);
@@ -143,11 +142,11 @@ function templateProblem(host: string, parameters: readonly string[], bounds: Ho
     return `{${withHosts}} has hosts, so it must be the whole host`;
   if (host === `{${first}}` && (whole?.choices.length ?? 0) === 0) {
     return whole?.hosts.every(isHostBound) === false
-      ? `{${first}} has hosts that are not names such as api.example.com or *.example.com, whose domain belongs to somebody`
+      ? `{${first}} has hosts that are not names such as api.example.com or *.example.com, whose domain has one owner`
       : undefined;
   }
   const hosts = expansionsOf(host, parameters, bounds);
-  if (hosts === undefined) return "the choices make too many hosts";
+  if (hosts === undefined) return `the choices form more than ${MAX_EXPANSIONS} hosts`;
   for (const each of hosts) {
     const problem = expandedProblem(each);
     if (problem !== undefined) return problem;
@@ -166,27 +165,29 @@ function expansionsOf(host: string, parameters: readonly string[], bounds: HostB
   return hosts;
 }
 
-/** What stands in braces still is any label. */
+/** Checks one host; a name still in braces can be any label. */
 function expandedProblem(host: string): string | undefined {
   const labels = host.split(".");
   const fixed = labels.slice(labels.findLastIndex((label) => label.includes("{")) + 1);
   const variable = labels.slice(0, labels.length - fixed.length).filter((label) => label.includes("{"));
   if (!variable.every((label) => VARIABLE_LABEL.test(label) && !/^-|-$/.test(label))) {
-    return "a parameter must stand in a label of its own, such as {subdomain} or {subdomain}-api";
+    return "a parameter must be in a label of its own, such as {subdomain} or {subdomain}-api";
   }
   if (fixed.length < 2 || !isDomain(fixed) || !isDomain(labels.map((label) => label.replace(IN_BRACES, "a")))) {
     return "a template needs at least two fixed labels that form a DNS name, such as {subdomain}.example.com";
   }
   const suffix = fixed.join(".");
-  return isOwned(suffix) ? undefined : `anybody can register a name below ${suffix}, and would be sent tokens`;
+  return isOwned(suffix) ? undefined : `anybody can register a name below ${suffix}, and would receive tokens`;
 }
 
-/** Whether all names below one are one owner's: those below a public suffix (https://publicsuffix.org), such as co.uk, are not. */
+/**
+ * Whether all names below this one have the same owner; not so for a public suffix (https://publicsuffix.org, co.uk).
+ */
 function isOwned(name: string): boolean {
   return (getDomain(`a.${name}`)?.length ?? Number.POSITIVE_INFINITY) <= name.length;
 }
 
-/** Whether a definition may bound a value by this: a DNS name, or `*.` and one. */
+/** Whether a text is a valid host bound: a DNS name, or `*.` followed by one. */
 function isHostBound(text: string): boolean {
   const name = text.replace(/^\*\./, "");
   const labels = name.split(".");
@@ -199,7 +200,7 @@ function sourceOf(bound: HostBound | undefined, isWhole: boolean): string {
   return isWhole ? HOST_SOURCE : LABEL_SOURCE;
 }
 
-/** Label by label: `*.example.com` is every host below it, and not `example.com` itself. */
+/** The pattern of a host bound: `*.example.com` matches every host below it, but not `example.com` itself. */
 function hostSource(host: string): string {
   if (!host.startsWith("*.")) return escaped(host);
   return `(?=.{1,253}(?::|$))(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+${escaped(host.slice(2))}`;
@@ -217,12 +218,12 @@ function isDomain(labels: readonly string[]): boolean {
   );
 }
 
-/** Whether an origin is what the URL standard makes of it. */
+/** Whether an origin is in the URL standard's canonical form. */
 export function isCanonical(origin: string): boolean {
   return parseUrl(origin)?.origin === origin;
 }
 
-/** The origins that a connection with these values may reach; a template of which one is missing is none. */
+/** The origins that a connection with these values may reach; leaves out templates with a missing value. */
 export function originsFor({ origins }: Pick<Provider, "origins">, values: Readonly<Record<string, string>>): string[] {
   const textOf = (name: string) => (Object.hasOwn(values, name) ? values[name] : undefined);
   return origins.flatMap((rule) =>

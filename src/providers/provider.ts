@@ -1,56 +1,56 @@
-/** Header fields in the order they are written. */
+/** Header fields in order. */
 export type HeaderPairs = ReadonlyArray<readonly [name: string, value: string]>;
 
-/** Where a credential goes in a request. `value` is what it is made of: text with names of values in braces. */
+/** Where a credential goes in a request. `value` is its template: text with names of values in braces. */
 export type Credential =
   /**
-   * RFC 6750 section 2.1 and its relatives: header `name: scheme value`, or `name: value` when scheme is empty. The
-   * name is lower-case. With the scheme Basic, a value with a colon is sent in base64 (RFC 7617 section 2).
+   * A header `name: scheme value`, or `name: value` if the scheme is empty (RFC 6750 section 2.1 and similar). The name
+   * is lower-case. With the scheme Basic, a value with a colon is sent in base64 (RFC 7617 section 2).
    */
   | { readonly kind: "header"; readonly name: string; readonly scheme: string; readonly value: string }
-  /** RFC 6750 section 2.3: a query parameter. */
+  /** A query parameter (RFC 6750 section 2.3). */
   | { readonly kind: "query"; readonly parameter: string; readonly value: string };
 
-/** What users connect with; the first one where a definition does not say. */
+/** What users connect with; the first kind is the default. */
 export const CONNECTION_KINDS = ["oauth2", "client_credentials", "jwt_bearer", "api_key", "basic", "oauth1"] as const;
 
 /** One of {@link CONNECTION_KINDS}. */
 export type ConnectionKind = (typeof CONNECTION_KINDS)[number];
 
-/** Whether access tokens go with the calls of a kind. */
+/** Whether calls of a kind carry access tokens. */
 export function hasTokens(kind: ConnectionKind): boolean {
   return kind === "oauth2" || kind === "client_credentials" || kind === "jwt_bearer";
 }
 
 /**
- * Values of the kind `jwt_bearer` that nothing is made of but signatures: the key, and what opens one that is encrypted until
- * it is stored.
+ * Values of the kind `jwt_bearer` that are used only for signatures: the key, and the passphrase that decrypts an
+ * encrypted key before it is stored.
  */
 export const KEY_VALUES = { key: "signing_key", passphrase: "passphrase" } as const;
 
-/** A value that stands with each connection at a provider. */
+/** A value stored with each connection at a provider. */
 export interface ConnectionValue {
   readonly name: string;
-  /** For people; empty: the name says it. */
+  /** Label for people; empty: the name is enough. */
   readonly label: string;
-  /** Where a user finds it; empty: nothing to say. */
+  /** Where a user finds the value; may be empty. */
   readonly help: string;
   /** Matches the whole value, as in HTML; undefined: any text. */
   readonly pattern: RegExp | undefined;
-  /** Empty: there is none. */
+  /** Empty for no default. */
   readonly defaultValue: string;
-  /** All that it can be; empty: any text. */
+  /** The only allowed values; empty: any text. */
   readonly choices: ReadonlyArray<{ readonly value: string; readonly label: string }>;
-  /** Sealed with the connection, and never shown. */
+  /** Whether it is sealed with the connection and never shown. */
   readonly isSecret: boolean;
   readonly isOptional: boolean;
-  /** It stands in a field of a request as it is, so that it must be printable ASCII. */
+  /** Whether it is sent unencoded in a header field, so that it must be printable ASCII. */
   readonly isPrintable: boolean;
-  /** It is a part of hosts. */
+  /** Whether it is part of a host. */
   readonly isHost: boolean;
-  /** Hosts that it can be, and `*.` suffixes of them; empty: it is no whole host, or any. */
+  /** Allowed hosts and `*.` suffixes of hosts; empty: any host, or the value is not a whole host. */
   readonly hosts: readonly string[];
-  /** Dotted path of the member that holds it in the provider's key file; undefined: none does. */
+  /** Dotted path of its member in the provider's key file; undefined if it is not in the file. */
   readonly keyFileMember: string | undefined;
   readonly source: ValueSource;
 }
@@ -63,18 +63,18 @@ export type ValueSource =
   | { readonly kind: "callback"; readonly parameter: string }
   /** A token response: the member at a dotted path. */
   | { readonly kind: "token"; readonly member: string }
-  /** The provider's API: a member of what it answers at `url`, which may be a template. */
+  /** The provider's API: a member of its answer at `url`, which may be a template. */
   | { readonly kind: "lookup"; readonly url: string; readonly member: string }
   /** The operator, with the application's OAuth client. */
   | { readonly kind: "client" };
 
-/** One place a provider's token may go. */
+/** One origin that a provider's token may be sent to. */
 export type OriginRule =
-  /** `https://host[:port]`, lower-case, default port left out. */
+  /** `https://host[:port]`, lower-case, without a default port. */
   | { readonly kind: "exact"; readonly origin: string }
   /**
    * `https://{subdomain}.example.com`: only with the parameters stored in the connection. `pattern` matches a whole
-   * origin, lower-case, and captures the parameters in their order.
+   * lower-case origin and captures the parameters in order.
    */
   | {
       readonly kind: "template";
@@ -83,22 +83,22 @@ export type OriginRule =
       readonly pattern: RegExp;
     };
 
-/** An answer of the provider's API that means that the access token has ended; all of its members must match. */
+/** An answer of the provider's API that means that the access token is no longer valid; all members must match. */
 export type ExpirySignal = {
   readonly statusCode: number;
-  /** Counts only for a token that may have ended by its own account; off by default. */
+  /** Counts only for a token that may have expired by its own lifetime; off by default. */
   readonly pastLifetime: boolean;
 } & (
-  | /** The status alone says it; 400 or more. */ { readonly member: undefined }
-  /** `member` is the dotted path of a member of the JSON body, `values` what it may be, as text. */
+  | /** The status alone is the signal; 400 or more. */ { readonly member: undefined }
+  /** `member` is the dotted path of a member of the JSON body, `values` its expected values as text. */
   | { readonly member: string; readonly values: ReadonlySet<string> }
 );
 
-/** OAuth 2.0 endpoints and habits (RFC 6749). */
+/** A provider's OAuth 2.0 endpoints and behaviour (RFC 6749). */
 export interface OAuth2 {
   /**
    * RFC 6749 section 3.1. Each endpoint may be a template with names of connection values in host, path and query;
-   * fillEndpoint() makes the url of one connection.
+   * fillEndpoint() fills it for one connection.
    */
   readonly authorizationEndpoint: string | undefined;
   /** RFC 6749 section 3.2. */
@@ -108,17 +108,19 @@ export interface OAuth2 {
   /** RFC 7009. */
   readonly revocationEndpoint: string | undefined;
   /**
-   * Issuer identifier (RFC 8414 section 2), a template where the endpoints are: what `iss` in an authorization response
-   * must be (RFC 9207); undefined: not known.
+   * Issuer identifier (RFC 8414 section 2), which `iss` in an authorization response must equal (RFC 9207). May be a
+   * template, as the endpoints may; undefined if not known.
    */
   readonly issuer: string | undefined;
-  /** Whether every authorization response has `iss` (RFC 9207 section 3); off by default, as few providers promise it. */
+  /**
+   * Whether every authorization response has `iss` (RFC 9207 section 3); off by default, as few providers promise it.
+   */
   readonly authorizationResponseIssParameterSupported: boolean;
   /** A space by default (RFC 6749 section 3.3). */
   readonly scopeSeparator: string;
-  /** Scopes to ask for when the application names none; empty: the parameter is left out. */
+  /** Scopes to request when the application names none; if empty, the parameter is omitted. */
   readonly defaultScopes: readonly string[];
-  /** What scopes let an application do, in English; of those alone that the definition says it of. */
+  /** What a scope lets an application do, in English; only for scopes that the definition describes. */
   readonly scopeDescriptions: Readonly<Record<string, string>>;
   /** Whether to use PKCE (RFC 7636); off by default. */
   readonly pkce: boolean;
@@ -130,31 +132,31 @@ export interface OAuth2 {
   readonly clientIdParameter: string;
   /** Further parameters of the authorization request. */
   readonly authorizationParameters: Readonly<Record<string, string>>;
-  /** Parameters of it that an application may set; they count before the former. */
+  /** Parameters of the authorization request that an application may set; they override `authorizationParameters`. */
   readonly connectParameters: readonly string[];
   /** How token requests are encoded; `form` by default. */
   readonly tokenRequestFormat: "form" | "json";
-  /** Further parameters of every token request; here and in the next two, "" leaves a parameter out. */
+  /** Further parameters of every token request; here and in the next two, "" omits a parameter. */
   readonly tokenParameters: Readonly<Record<string, string>>;
-  /** Those of requests for an authorization code alone; they count before `tokenParameters` and `grant_type`. */
+  /** Parameters of authorization code requests only; they override `tokenParameters` and `grant_type`. */
   readonly codeParameters: Readonly<Record<string, string>>;
-  /** The same of refresh requests. */
+  /** Parameters of refresh requests only; likewise. */
   readonly refreshParameters: Readonly<Record<string, string>>;
-  /** Dotted path of the object that holds a token response; undefined: the whole answer. */
+  /** Dotted path of the token response within the answer; undefined: the whole answer. */
   readonly tokenResponseMember: string | undefined;
   /** Dotted path of the error code in answers of the token endpoint; undefined: `error`. */
   readonly tokenErrorMember: string | undefined;
-  /** Error codes with which a refresh token has ended, beside `invalid_grant`. */
+  /** Error codes that mean that the refresh token is no longer valid, in addition to `invalid_grant`. */
   readonly refreshEndedErrors: ReadonlySet<string>;
-  /** Access tokens last until they are revoked, unless a token response says otherwise; off by default. */
+  /** Whether access tokens last until revoked, unless a token response says otherwise; off by default. */
   readonly nonExpiringAccessTokens: boolean;
-  /** Dotted path of the time at which a token ends; undefined: only expires_in says it. */
+  /** Dotted path of the time at which a token expires; undefined: only expires_in counts. */
   readonly expiresAtMember: string | undefined;
-  /** Lifetime in seconds when a token response has no expires_in; undefined: not known. */
+  /** Lifetime in seconds when a token response has no expires_in; undefined if not known. */
   readonly defaultExpiresIn: number | undefined;
-  /** Each refresh answers with a new refresh token and ends the old one (RFC 9700 section 4.14.2); off by default. */
+  /** Whether a refresh replaces the refresh token and ends the old one (RFC 9700 section 4.14.2); off by default. */
   readonly refreshTokenRotation: boolean;
-  /** What the kind `jwt_bearer` has. */
+  /** Only for the kind `jwt_bearer`. */
   readonly assertion: Assertion | undefined;
 }
 
@@ -164,7 +166,7 @@ export const ASSERTION_ALGORITHMS = ["RS256", "RS384", "PS256", "ES256", "ES384"
 /** A JWT that is signed for each token (RFC 7523). */
 export interface Assertion {
   readonly algorithm: (typeof ASSERTION_ALGORITHMS)[number];
-  /** Here and in `claims`, texts may be templates. */
+  /** Header parameters; here and in `claims`, values may be templates. */
   readonly header: Readonly<Record<string, string>>;
   readonly claims: Readonly<Record<string, string>>;
   /** 300 by default. */
@@ -174,14 +176,14 @@ export interface Assertion {
   readonly use: "grant" | "client_authentication" | "access_token";
 }
 
-/** Whether a provider's API takes the assertion itself, so that no token is asked for. */
+/** Whether a provider's API accepts the assertion itself, so that no token is requested. */
 export function isSelfSigned({ oauth2 }: Pick<Provider, "oauth2">): boolean {
   return oauth2?.assertion?.use === "access_token";
 }
 
-/** OAuth 1.0a endpoints and habits (RFC 5849). */
+/** A provider's OAuth 1.0a endpoints and behaviour (RFC 5849). */
 export interface OAuth1 {
-  /** RFC 5849 section 2.1. Each endpoint may be a template, as those of OAuth 2.0 may; all three are there, or none is. */
+  /** RFC 5849 section 2.1. Each endpoint may be a template, as in OAuth 2.0. Either all three are defined or none. */
   readonly temporaryCredentialEndpoint: string | undefined;
   /** RFC 5849 section 2.2. */
   readonly authorizationEndpoint: string | undefined;
@@ -189,19 +191,19 @@ export interface OAuth1 {
   readonly tokenEndpoint: string | undefined;
   /** RFC 5849 section 3.4; `HMAC-SHA1` by default. */
   readonly signatureMethod: SignatureMethod;
-  /** Template of the `realm` in the Authorization field (RFC 5849 section 3.5.1); empty: there is none. */
+  /** Template of the `realm` in the Authorization field (RFC 5849 section 3.5.1); empty for none. */
   readonly realm: string;
-  /** Parameter of the authorization endpoint that takes the scope; undefined: none does. */
+  /** Parameter of the authorization endpoint that takes the scope; undefined for none. */
   readonly scopeParameter: string | undefined;
 }
 
-/** How requests are signed; the first one where a definition does not say. */
+/** How requests are signed; the first method is the default. */
 export const SIGNATURE_METHODS = ["HMAC-SHA1", "HMAC-SHA256", "PLAINTEXT"] as const;
 
 /** One of {@link SIGNATURE_METHODS}. */
 export type SignatureMethod = (typeof SIGNATURE_METHODS)[number];
 
-/** A provider definition, parsed and checked: inside, it is trusted. */
+/** A provider definition, parsed and checked; trusted from here on. */
 export interface Provider {
   readonly name: string;
   readonly aliases: readonly string[];
@@ -210,35 +212,35 @@ export interface Provider {
   /** Pages of the provider that describe its authorization and token requests. */
   readonly sources: readonly string[];
   readonly kind: ConnectionKind;
-  /** Those of the definition, then parameters of `origins` that it says nothing of. */
+  /** Values of the definition, then parameters of `origins` that it does not describe. */
   readonly connectionValues: readonly ConnectionValue[];
   readonly origins: readonly OriginRule[];
-  /** The exact ones of `origins`, for the look-up of every call. */
+  /** The exact entries of `origins`, for the look-up in every call. */
   readonly exactOrigins: ReadonlySet<string>;
-  /** Those of them that the URL standard writes the same: text and parser agree about them beforehand. */
+  /** The exact origins in the URL standard's canonical form, on which text and URL parser always agree. */
   readonly plainOrigins: ReadonlySet<string>;
-  /** Templates among the hosts of `origins` and of endpoints. */
+  /** Templated hosts of `origins` and endpoints. */
   readonly hostTemplates: ReadonlyArray<Extract<OriginRule, { kind: "template" }>>;
   readonly credential: Credential;
-  /** Of what else goes with each call, such as the second of two keys. */
+  /** Further credentials of each call, such as the second of two keys. */
   readonly furtherCredentials: readonly Credential[];
-  /** Sent unless the call carries its own; names lower-case. Values may be templates, where `hasHeaderTemplates` says so. */
+  /** Sent unless the call sets its own; names lower-case. Values may be templates if `hasHeaderTemplates` is true. */
   readonly defaultHeaders: HeaderPairs;
   readonly hasHeaderTemplates: boolean;
   readonly oauth2: OAuth2 | undefined;
-  /** There at the kind `oauth1`, and at no other. */
+  /** Defined for the kind `oauth1` only. */
   readonly oauth1: OAuth1 | undefined;
-  /** Addresses in private networks may be dialled (self-hosted providers). */
+  /** Whether addresses in private networks may be dialled (self-hosted providers). */
   readonly allowPrivateNetwork: boolean;
   readonly urlPlaceholders: ReadonlySet<"id_token" | "access_token">;
-  /** The trace of a call is passed on (W3C Trace Context). */
+  /** Whether the trace of a call is passed on (W3C Trace Context). */
   readonly passTraceContext: boolean;
-  /** How the provider says that an access token has ended, where it is not a plain 401. */
+  /** How the provider says that an access token is no longer valid, other than with a plain 401. */
   readonly expirySignals: readonly ExpirySignal[];
   readonly notes: string;
 }
 
-/** What a definition lacks for each of these, for people; nothing where it has all that is needed. */
+/** What a definition lacks for each capability, as text for people; empty where nothing is missing. */
 export interface Lacks {
   /** To let users connect in a browser. */
   readonly connect: readonly string[];
@@ -248,7 +250,7 @@ export interface Lacks {
   readonly revoke: readonly string[];
 }
 
-/** Says what a definition lacks for each capability. */
+/** Finds what a definition lacks for each capability. */
 export function lacksOf({ kind, oauth2 }: Provider): Lacks {
   if (!hasTokens(kind)) {
     const what = kind === "oauth1" ? "tokens" : "keys";
@@ -273,7 +275,7 @@ export function lacksOf({ kind, oauth2 }: Provider): Lacks {
 
 const REVOKED_THERE = "are revoked at the provider";
 
-/** The endpoints that a definition names, of either version of OAuth, as it writes them. */
+/** The OAuth 1 and OAuth 2 endpoints of a definition, as written there. */
 export function endpointsOf(definition: {
   readonly oauth2?: Partial<Pick<OAuth2, (typeof OAUTH2_ENDPOINTS)[number]>> | undefined;
   readonly oauth1?: Partial<Pick<OAuth1, (typeof OAUTH1_ENDPOINTS)[number]>> | undefined;
@@ -288,40 +290,44 @@ export function endpointsOf(definition: {
 const OAUTH2_ENDPOINTS = ["authorizationEndpoint", "tokenEndpoint", "refreshEndpoint", "revocationEndpoint"] as const;
 const OAUTH1_ENDPOINTS = ["temporaryCredentialEndpoint", "authorizationEndpoint", "tokenEndpoint"] as const;
 
-/** Whether users of a provider connect on a page of its own; else they enter what the provider has shown them. */
+/** Whether users connect on the provider's own page; otherwise they enter credentials that the provider showed them. */
 export function hasOwnPage({ kind, oauth1 }: Pick<Provider, "kind" | "oauth1">): boolean {
   return kind === "oauth2" || oauth1?.authorizationEndpoint !== undefined;
 }
 
-/** Finds a provider by name or alias, exactly as written; never an object-key look-up. */
+/** Finds a provider by name or alias, exactly as written; not a look-up in a plain object. */
 export interface ProviderCatalog {
   find(nameOrAlias: string): Provider | undefined;
-  /** All of them, each parsed if it was not yet: for people who look through them, and nothing that calls wait for. */
+  /** All providers, which parses those not parsed yet. For listings only, not on the path of a call. */
   list(): Promise<readonly Provider[]>;
 }
 
-/** How a provider may be named, for people. */
+/** The rule for provider names, as text for people. */
 export const PROVIDER_NAME_HINT =
   "must be 1 to 63 lower-case letters, digits, '-' and '_', and start with a letter or digit";
 
-/** Whether a definition can have this name: none is stored for another one, and no store is asked for it. */
+/**
+ * Whether a text is a valid provider name. Nothing is stored under any other name, so stores are not queried for one.
+ */
 export function isProviderName(text: string): boolean {
   return /^[a-z0-9][a-z0-9_-]{0,62}$/.test(text);
 }
 
-/** One thing that is wrong with a provider definition. */
+/** One problem of a provider definition. */
 export interface ProviderProblem {
-  /** The file as the operator named it, or below a folder so named: two folders may have files of one name. */
+  /**
+   * Path of the file as the operator gave it, or within the folder given: two folders may have files of the same name.
+   */
   readonly file: string;
   /** Path of the member in the definition, such as `apiOrigins[0]`; empty for the file as a whole. */
   readonly field: string;
   readonly message: string;
 }
 
-/** Notes a problem of one file. */
+/** Reports a problem of one file. */
 export type Report = (field: string, message: string) => void;
 
-/** Definitions that cannot be used: `message` has a line for every problem, for the operator. */
+/** Definitions that cannot be used; `message` has one line per problem, for the operator. */
 export class ProviderDefinitionError extends Error {
   readonly problems: readonly ProviderProblem[];
 
@@ -332,7 +338,7 @@ export class ProviderDefinitionError extends Error {
   }
 }
 
-/** The problem as a line for an operator: `github.json: apiOrigins[0]: must use https`. */
+/** A problem as a line for the operator: `github.json: apiOrigins[0]: must use https`. */
 export function textFromProblem({ file, field, message }: ProviderProblem): string {
   return field === "" ? `${file}: ${message}` : `${file}: ${field}: ${message}`;
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Answer, errorAnswer, type SandboxRequest } from "./router.js";
 
-/** What an account allowed a client; every token that comes from it ends with it. */
+/** What an account allowed a client; revoking it invalidates all its tokens. */
 export interface Grant {
   readonly account: Account;
   readonly client_id: string;
@@ -19,7 +19,7 @@ export interface TokenResponse {
   readonly scope: string;
 }
 
-/** What may differ from the grant's usual tokens. */
+/** Overrides for a grant's tokens. */
 interface IssueOptions {
   readonly expiresInSeconds?: number;
   readonly scope?: string;
@@ -29,22 +29,22 @@ interface IssueOptions {
 export interface Grants {
   /** Issues an access and a refresh token from a grant; `scope` narrows the access token's. */
   issue(grant: Grant, options?: IssueOptions): TokenResponse;
-  /** Takes an access token made elsewhere; it has no refresh token and never expires. */
+  /** Accepts an access token made elsewhere; it has no refresh token and never expires. */
   accept(accessToken: string, grant: Grant): void;
   /** The account behind an access token that is known, not expired and not revoked. */
   findAccount(accessToken: string): Account | undefined;
   /** Refreshes with rotation (RFC 6749 section 6). Throws {@link OAuthError} `invalid_grant` or `invalid_scope`. */
   refresh(refreshToken: string, client_id: string, scope: string | undefined): TokenResponse;
-  /** Ends a token (RFC 7009 section 2.1): an access token alone, a refresh token with its whole grant. */
+  /** Revokes a token (RFC 7009 section 2.1): only the access token, or with a refresh token the whole grant. */
   revoke(token: string): void;
   /** The client a token was issued to. */
   findClientId(token: string): string | undefined;
 }
 
-/** How long an access token is valid unless asked otherwise. */
+/** Default lifetime of an access token. */
 const LIFETIME_SECONDS = 3600;
 
-/** What the functions of a store work on. */
+/** State of a token store. */
 interface Tokens {
   readonly access: Map<string, { readonly grant: Grant; readonly expiresAtMs: number }>;
   readonly refresh: Map<string, { readonly grant: Grant; usedAtMs: number | undefined }>;
@@ -54,18 +54,18 @@ interface Tokens {
   readonly endsReusedGrants: boolean;
 }
 
-/** What a store of tokens needs. */
+/** Options of a token store. */
 interface GrantsOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly randomId: () => string;
-  /** How long after its first use a refresh token may be used again, in milliseconds; 0, the default, is never. */
+  /** How long after its first use a refresh token may be used again, in milliseconds; default 0: never. */
   readonly refreshGraceMs?: number | undefined;
-  /** Whether a refresh token that is used twice ends its grant, as by default, or is only refused. */
+  /** Whether using a refresh token twice revokes its grant (the default) or is only refused. */
   readonly endsReusedGrants?: boolean | undefined;
 }
 
-/** Creates an empty store of tokens. */
+/** Creates an empty token store. */
 export function createGrants({ refreshGraceMs = 0, endsReusedGrants = true, ...source }: GrantsOptions): Grants {
   const tokens: Tokens = { access: new Map(), refresh: new Map(), ...source, refreshGraceMs, endsReusedGrants };
   return {
@@ -100,11 +100,12 @@ function refresh(tokens: Tokens, refreshToken: string, client_id: string, scope:
   if (found === undefined || found.grant.client_id !== client_id) {
     throw new OAuthError("invalid_grant", "The refresh token is unknown or belongs to another client.");
   }
-  // https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2: a token used twice may be stolen, so the grant ends.
+  // https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2: a token used twice may be stolen, so the grant is revoked.
   const { usedAtMs = tokens.now() } = found;
   const isReused = found.usedAtMs !== undefined && tokens.now() >= usedAtMs + tokens.refreshGraceMs;
   if (isReused && tokens.endsReusedGrants) found.grant.revoked = true;
-  if (isReused || found.grant.revoked) throw new OAuthError("invalid_grant", "The refresh token is used or revoked.");
+  if (isReused || found.grant.revoked)
+    throw new OAuthError("invalid_grant", "The refresh token was already used or is revoked.");
   const options = scope === undefined ? {} : { scope: narrowedScope(found.grant.scope, scope) };
   found.usedAtMs = usedAtMs;
   return issue(tokens, found.grant, options);
@@ -120,7 +121,7 @@ function revoke(tokens: Tokens, token: string): void {
 function narrowedScope(granted: string, asked: string): string {
   const allowed = new Set(granted.split(" "));
   if (asked.split(" ").every((token) => allowed.has(token))) return asked;
-  throw new OAuthError("invalid_scope", "The scope is not within what was granted.");
+  throw new OAuthError("invalid_scope", "The scope exceeds what was granted.");
 }
 
 /** What an authorization code stands for. */
@@ -151,7 +152,7 @@ export interface AuthorizationCodes {
 /** Shorter than the 10 minutes RFC 6749 section 4.1.2 allows: the client redeems it at once. */
 const LIFETIME_MS = 60_000;
 
-/** The authorization endpoint takes anyone's requests, so what it leaves in memory is bounded; the oldest goes first. */
+/** Most codes in memory, since anybody can call the authorization endpoint; the oldest is evicted first. */
 const MAX_CODES = 10_000;
 
 interface IssuedCode {
@@ -183,20 +184,20 @@ export function createAuthorizationCodes(context: { now: () => number; randomId:
   };
 }
 
-/** https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2: a code used twice ends the tokens it gave. */
+/** https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2: using a code twice revokes the tokens issued for it. */
 function refuseReuse({ grant }: IssuedCode): void {
   if (grant === undefined) return;
   grant.revoked = true;
-  throw new OAuthError("invalid_grant", "The authorization code was used before.");
+  throw new OAuthError("invalid_grant", "The authorization code was already used.");
 }
 
 function refuseMismatch({ request, expiresAtMs }: IssuedCode, redemption: CodeRedemption, nowMs: number): void {
-  if (expiresAtMs <= nowMs) throw new OAuthError("invalid_grant", "The authorization code is expired.");
+  if (expiresAtMs <= nowMs) throw new OAuthError("invalid_grant", "The authorization code has expired.");
   if (request.client_id !== redemption.client_id) {
     throw new OAuthError("invalid_grant", "The authorization code belongs to another client.");
   }
   if (request.redirect_uri !== redemption.redirect_uri) {
-    throw new OAuthError("invalid_grant", "redirect_uri is not the one of the authorization request.");
+    throw new OAuthError("invalid_grant", "redirect_uri differs from that of the authorization request.");
   }
   // https://www.rfc-editor.org/rfc/rfc9700#section-4.8.2: a verifier without a challenge is a downgrade, so it fails too.
   if (request.code_challenge !== challengeFromVerifier(redemption.code_verifier)) {
@@ -210,7 +211,7 @@ function challengeFromVerifier(code_verifier: string | undefined): string | unde
   return createHash("sha256").update(code_verifier).digest("base64url");
 }
 
-/** A user of the sandbox, as its resources show it. */
+/** A user of the sandbox, as its API returns it. */
 export interface Account {
   readonly id: string;
   readonly login: string;
@@ -218,7 +219,7 @@ export interface Account {
   readonly email: string;
 }
 
-/** The account of a token that names no other; members that are given replace its own. */
+/** Creates an account; given members replace the default ones. */
 export function createAccount(members: Partial<Account> = {}): Account {
   return { id: "1001", login: "ada", name: "Ada Example", email: "ada@example.com", ...members };
 }
@@ -245,14 +246,14 @@ export class OAuthError extends Error {
 /** https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */
 export const NO_STORE = ["Cache-Control", "no-store", "Pragma", "no-cache"] as const;
 
-/** https://www.rfc-editor.org/rfc/rfc6749#section-5.2: 400, except 401 with a challenge for a client that is not known. */
+/** https://www.rfc-editor.org/rfc/rfc6749#section-5.2: 400, but 401 with a challenge for an unknown client. */
 export function answerFromOAuthError(error: OAuthError): Answer {
   if (error.code !== "invalid_client") return errorAnswer(400, error.code, error.message, NO_STORE);
   const challenge = ["WWW-Authenticate", 'Basic realm="sandbox", charset="UTF-8"'];
   return errorAnswer(401, error.code, error.message, [...NO_STORE, ...challenge]);
 }
 
-/** A request parameter that cannot be used; the sandbox answers 400. The message never repeats the value. */
+/** An invalid request parameter; the sandbox answers 400. The message never repeats the value. */
 export class InvalidParameter extends Error {
   constructor(name: string, expected: string) {
     super(`${name} must be ${expected}`);
@@ -260,14 +261,14 @@ export class InvalidParameter extends Error {
   }
 }
 
-/** A range of integers with the value that stands for a missing parameter. */
+/** A range of integers, with the default for a missing parameter. */
 interface IntegerRange {
   readonly fallback: number;
   readonly min: number;
   readonly max: number;
 }
 
-/** Reads an integer from the query. Throws {@link InvalidParameter} when it is not one or out of range. */
+/** Reads an integer from the query. Throws {@link InvalidParameter} when it is not an integer or out of range. */
 export function integerParameter(query: URLSearchParams, name: string, range: IntegerRange): number {
   const text = query.get(name);
   return text === null ? range.fallback : parseInteger(text, name, range);
@@ -315,8 +316,8 @@ export function parseForm({ rawHeaders, body }: SandboxRequest): Parameters {
 }
 
 /**
- * https://www.rfc-editor.org/rfc/rfc6749#section-3.2: parameters without a value count as left out, and none may be
- * repeated: undefined when one is.
+ * https://www.rfc-editor.org/rfc/rfc6749#section-3.2: parameters without a value count as omitted. Undefined when a
+ * parameter is repeated.
  */
 export function parseParameters(pairs: URLSearchParams): Parameters | undefined {
   const parameters = new Map<string, string>();
@@ -327,7 +328,7 @@ export function parseParameters(pairs: URLSearchParams): Parameters | undefined 
   return parameters;
 }
 
-/** The value of a parameter that must be there. Throws {@link OAuthError} `invalid_request`. */
+/** The value of a required parameter. Throws {@link OAuthError} `invalid_request`. */
 export function requiredParameter(parameters: Parameters, name: string): string {
   const value = parameters.get(name);
   if (value === undefined) throw new OAuthError("invalid_request", `The parameter ${name} is missing.`);

@@ -23,7 +23,7 @@ import {
   type SandboxRequest,
 } from "./router.js";
 
-/** The route table of the authorization server: what works without an access token. */
+/** The route table of the authorization server, whose endpoints need no access token. */
 export function createOAuthRoutes(server: OAuthServer): readonly Route<RoutedRequest>[] {
   return [
     { path: "/oauth/authorize", methods: ["GET"], handle: (request) => answerAuthorize(request, server) },
@@ -32,7 +32,7 @@ export function createOAuthRoutes(server: OAuthServer): readonly Route<RoutedReq
   ];
 }
 
-/** A token answer, at once or when the one who holds it lets it go. */
+/** Answers a token request, at once or after `holdTokenAnswer` resolves. */
 function answerTokenHeld(request: RoutedRequest, server: OAuthServer): Answer | Promise<Answer> {
   const answer = answerOrError(answerToken, request, server);
   return server.holdTokenAnswer?.(request.received, answer).then(() => answer) ?? answer;
@@ -51,10 +51,12 @@ function answerOrError(
   }
 }
 
-/** Called for each answer of the token endpoint, after the tokens have changed; it is sent when this resolves. */
+/**
+ * Called for each answer of the token endpoint, after the tokens have changed. The answer is sent when this resolves.
+ */
 export type HoldTokenAnswer = (received: SandboxRequest, answer: Answer) => Promise<void>;
 
-/** What the endpoints of the authorization server share. */
+/** State shared by the endpoints of the authorization server. */
 export interface OAuthServer {
   readonly clients: readonly Client[];
   readonly grants: Grants;
@@ -84,7 +86,7 @@ function grantTokens(parameters: Parameters, client_id: string, { grants, codes 
   }
 }
 
-/** Revocation endpoint (RFC 7009); a token it does not know is as good as revoked. Throws {@link OAuthError}. */
+/** Revocation endpoint (RFC 7009); an unknown token counts as revoked. Throws {@link OAuthError}. */
 function answerRevoke({ received }: RoutedRequest, { clients, grants }: OAuthServer): Answer {
   const parameters = parseForm(received);
   const { client_id } = authenticateClient(received.rawHeaders, parameters, clients);
@@ -121,7 +123,7 @@ function answerAuthorize({ query }: RoutedRequest, { clients, codes }: OAuthServ
   return redirectTo(redirect_uri, { code, state: parameters.get("state") });
 }
 
-/** https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1: without a client and a place to go, the browser stays here. */
+/** https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1: without a valid client and redirect_uri, no redirect. */
 function refusal(description: string): Answer {
   return errorAnswer(400, "invalid_request", description);
 }
@@ -140,7 +142,7 @@ function decideError(parameters: Parameters): string | undefined {
   return withoutPkce || parameters.get("code_challenge_method") === "S256" ? undefined : "invalid_request";
 }
 
-/** https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2: the query that redirect_uri already has is kept. */
+/** https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2: an existing query of redirect_uri is kept. */
 function redirectTo(redirect_uri: string, parameters: Readonly<Record<string, string | undefined>>): Answer {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) query.append(name, value);
@@ -152,7 +154,7 @@ function redirectTo(redirect_uri: string, parameters: Readonly<Record<string, st
 /** An OAuth client that the sandbox knows. */
 export interface Client {
   readonly client_id: string;
-  /** Left out for a public client (RFC 6749 section 2.1). */
+  /** Omitted for a public client (RFC 6749 section 2.1). */
   readonly client_secret?: string;
 }
 
@@ -169,7 +171,7 @@ function authenticateClient(rawHeaders: readonly string[], parameters: Parameter
   return client;
 }
 
-/** What the request says about its client. */
+/** The client credentials in a request. */
 interface PresentedClient {
   readonly client_id: string;
   readonly client_secret: string | undefined;
@@ -189,7 +191,7 @@ function presentedClient(rawHeaders: readonly string[], parameters: Parameters):
   }
   const basic = parseBasic(values[0] ?? "");
   if (client_id !== undefined && client_id !== basic.client_id) {
-    throw new OAuthError("invalid_request", "client_id is not the client of the Authorization field.");
+    throw new OAuthError("invalid_request", "client_id is not the client in the Authorization field.");
   }
   return basic;
 }
@@ -199,7 +201,8 @@ function parseBasic(value: string): PresentedClient {
   const encoded = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(value)?.[1];
   const pair = Buffer.from(encoded ?? "", "base64").toString();
   const colon = pair.indexOf(":");
-  if (colon === -1) throw new OAuthError("invalid_client", "The Authorization field is not Basic credentials.");
+  if (colon === -1)
+    throw new OAuthError("invalid_client", "The Authorization field does not contain Basic credentials.");
   return { client_id: formDecode(pair.slice(0, colon)), client_secret: formDecode(pair.slice(colon + 1)) };
 }
 

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 
-/** A request with its target taken apart. */
+/** A request with its target parsed. */
 export interface RoutedRequest {
   readonly received: SandboxRequest;
   /** Path as received, never decoded. */
@@ -13,9 +13,9 @@ export type Handler<Request extends RoutedRequest> = (request: Request) => Answe
 
 /** One line of a route table. */
 export interface Route<Request extends RoutedRequest> {
-  /** Exact path; with `/*` at its end also everything below it. */
+  /** Exact path; ending in `/*`, it also matches everything below it. */
   readonly path: string;
-  /** HEAD comes with GET. */
+  /** GET includes HEAD. */
   readonly methods: readonly string[] | "ANY";
   readonly handle: Handler<Request>;
 }
@@ -46,10 +46,10 @@ export function callRoute<Request extends RoutedRequest>(
     return route.handle(request);
   }
   const allow = route.methods.flatMap((name) => (name === "GET" ? ["GET", "HEAD"] : [name])).join(", ");
-  return errorAnswer(405, "method_not_allowed", `This path takes ${allow}.`, ["Allow", allow]);
+  return errorAnswer(405, "method_not_allowed", `This path accepts ${allow}.`, ["Allow", allow]);
 }
 
-/** Takes a request target apart without judging or normalising it; the absolute form loses its origin. */
+/** Splits a request target without checking or normalising it; drops the origin of the absolute form. */
 export function parseTarget(target: string): { path: string; query: URLSearchParams } {
   const origin = /^https?:\/\/[^/?]*/i.exec(target)?.[0] ?? "";
   const rest = target.slice(origin.length);
@@ -58,27 +58,27 @@ export function parseTarget(target: string): { path: string; query: URLSearchPar
   return { path: path === "" ? "/" : path, query: new URLSearchParams(mark === -1 ? "" : rest.slice(mark + 1)) };
 }
 
-/** What a {@link SandboxRequest} is made of. */
+/** The data of a {@link SandboxRequest}. */
 export type SandboxRequestFields = Omit<SandboxRequest, "toJSON" | typeof inspect.custom>;
 
 /**
  * One request as the sandbox received it.
  *
- * Field lines, target and body may hold a token, so the printed forms leave them out. A class, unlike the rest of the
- * code, because the printed forms then live on one prototype and cost a benchmarked request nothing.
+ * Field lines, target and body may contain a token, so the printed forms omit them. A class, so that the printed forms
+ * are on the prototype and cost a benchmarked request nothing.
  */
 export class SandboxRequest {
-  /** As sent, case kept. */
+  /** As sent, with its case. */
   readonly method: string;
-  /** Request target as it stood in the request line (RFC 9112 section 3.2), never decoded or normalised. */
+  /** Request target as in the request line (RFC 9112 section 3.2), never decoded or normalised. */
   readonly target: string;
   /** `1.1` or `1.0`. */
   readonly httpVersion: string;
   /** Field lines as received: name, value, name, value, … (latin1 text). */
   readonly rawHeaders: readonly string[];
-  /** Content after transfer decoding; content codings are left as they came. */
+  /** Content after transfer decoding; content codings are not decoded. */
   readonly body: Buffer;
-  /** Whether it carried, as bearer token, an access token that was valid at that moment. */
+  /** Whether its bearer token was a valid access token at that moment. */
   readonly authorized: boolean;
 
   constructor(fields: SandboxRequestFields) {
@@ -90,7 +90,7 @@ export class SandboxRequest {
     this.authorized = fields.authorized;
   }
 
-  /** The request without anything that may hold a token. */
+  /** The request without anything that may contain a token. */
   toJSON(): { method: string; path: string; httpVersion: string; bodyBytes: number; authorized: boolean } {
     return {
       method: this.method,
@@ -133,14 +133,14 @@ export function createRequestLog(limits: { maxRequests: number; maxBytes: number
   };
 }
 
-/** What the sandbox answers: a value that a handler decides and `sendAnswer` writes. */
+/** An answer of the sandbox: decided by a handler, written by `sendAnswer`. */
 export interface Answer {
   readonly statusCode: number;
-  /** Reason phrase; the usual one of the status by default. */
+  /** Reason phrase; by default the standard one of the status. */
   readonly reason?: string;
-  /** Field lines as they go out: name, value, name, value, …; without framing fields. */
+  /** Field lines as sent: name, value, name, value, …; without framing fields. */
   readonly fields: readonly string[];
-  /** Content; a function starts a stream, which is sent chunked and ends when the client leaves. */
+  /** Content; a function starts a stream, which is sent chunked and ends when the client disconnects. */
   readonly body: Buffer | (() => AsyncIterable<Uint8Array>) | undefined;
 }
 

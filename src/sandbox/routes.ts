@@ -19,10 +19,10 @@ import {
   type SandboxRequestFields,
 } from "./router.js";
 
-/** Notes a request in the log and decides its answer. Throws what a handler throws. */
+/** Adds a request to the log and decides its answer. Throws what a handler throws. */
 export type Respond = (fields: Omit<SandboxRequestFields, "authorized">) => Answer | Promise<Answer>;
 
-/** Puts the authorization server and the resource API behind one function. @param more further resources. */
+/** Combines the authorization server and the resource API in one function. @param more further resources. */
 export function createRespond(server: OAuthServer, more: readonly ResourceRoute[], log: RequestLog): Respond {
   const findOAuthRoute = createRouter(createOAuthRoutes(server));
   const findResourceRoute = createRouter([...RESOURCE_ROUTES, ...more]);
@@ -42,7 +42,7 @@ function withoutResult({ accessToken, account }: Authorization & { result: "auth
   return { accessToken, account };
 }
 
-/** The resource API: everything that takes an access token. */
+/** The resource API: everything that requires an access token. */
 const RESOURCE_ROUTES: readonly ResourceRoute[] = [
   getRoute("/me", answerMe),
   getRoute("/items", answerItems),
@@ -63,7 +63,7 @@ function answerItems({ query }: ResourceRequest) {
   return jsonAnswer(JSON.stringify(items));
 }
 
-/** Answers with what was received; `rawHeaders` are the fields that are shown. */
+/** Answers with the request; `rawHeaders` are the fields to show. */
 export function answerEcho({ received, path, query }: ResourceRequest, rawHeaders: readonly string[]): Answer {
   const { method, target, body } = received;
   const asText = isUtf8(body);
@@ -78,11 +78,11 @@ export function answerEcho({ received, path, query }: ResourceRequest, rawHeader
     bodyBytes: body.length,
   });
   const json = asText && isJsonType(mediaType(received.rawHeaders)) ? validJsonText(body) : undefined;
-  // Spliced, not printed again: a test sees the numbers, order and white space that arrived.
+  // Spliced rather than serialized again: a test sees the numbers, order and white space as received.
   return jsonAnswer(json === undefined ? echo : `${echo.slice(0, -1)},"json":${json}}`);
 }
 
-/** The field stays, so that a test can count it; its value goes. */
+/** Keeps the Authorization field, so that a test can count it, but not its value. */
 function withoutCredential(rawHeaders: readonly string[]): string[] {
   return rawHeaders.map((text, i) => (i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === "authorization" ? "" : text));
 }
@@ -97,7 +97,7 @@ function validJsonText(body: Buffer): string | undefined {
     JSON.parse(text);
     return text;
   } catch {
-    // Announced as JSON but not valid: the text stands in `body` all the same.
+    // Announced as JSON but invalid: the text is still in `body`.
     return undefined;
   }
 }
@@ -127,7 +127,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Not JSON: the API then sees a message without members, and answers so.
+    // Not JSON: the API treats it as a message without members.
     return undefined;
   }
 }
@@ -143,7 +143,7 @@ function answerStatus({ path, query }: ResourceRequest): Answer {
   return jsonAnswer(query.get("body") ?? JSON.stringify({ status: statusCode, message }), statusCode);
 }
 
-/** Longer than any sensible deadline, and an end for every request. */
+/** Longest wait: longer than any sensible deadline, but every request ends. */
 const MAX_WAIT_MS = 60_000;
 
 async function answerSlow({ query }: ResourceRequest): Promise<Answer> {
@@ -158,7 +158,7 @@ function answerDrip({ query }: ResourceRequest): Answer {
   return { statusCode: 200, fields: ["Content-Type", "text/plain"], body: () => drip(bytes, ms) };
 }
 
-/** One byte at once, and one more after each wait. */
+/** Sends one byte at once, and one more after each wait. */
 async function* drip(bytes: number, ms: number): AsyncGenerator<Uint8Array> {
   yield Buffer.from("a");
   for (let sent = 1; sent < bytes; sent++) {
@@ -172,12 +172,12 @@ function waitParameter(query: URLSearchParams, fallback: number): number {
   return Math.min(ms, MAX_WAIT_MS);
 }
 
-/** Does not hold the process: while the sandbox is open, its socket does. */
+/** Waits without keeping the process alive; the open sandbox's socket does that. */
 function wait(ms: number): Promise<void> {
   return delay(ms, undefined, { ref: false });
 }
 
-/** A request to the resource API; its token has been judged. */
+/** A request to the resource API with a valid token. */
 export interface ResourceRequest extends RoutedRequest {
   readonly accessToken: string;
   readonly account: Account;
@@ -204,7 +204,9 @@ type Authorization =
   | { readonly result: "authorized"; readonly accessToken: string; readonly account: Account }
   | { readonly result: "refused"; readonly answer: Answer };
 
-/** Judges the Authorization field of a request: exactly one, `Bearer`, with a valid access token (RFC 6750 section 2.1). */
+/**
+ * Checks the Authorization field of a request: exactly one, `Bearer`, with a valid access token (RFC 6750 section 2.1).
+ */
 function decideAuthorization(
   rawHeaders: readonly string[],
   findAccount: (accessToken: string) => Account | undefined,
@@ -214,8 +216,8 @@ function decideAuthorization(
   const accessToken = /^Bearer +(.+)$/i.exec(values[0] ?? "")?.[1];
   const account = accessToken === undefined ? undefined : findAccount(accessToken);
   if (accessToken !== undefined && account !== undefined) return { result: "authorized", accessToken, account };
-  // https://www.rfc-editor.org/rfc/rfc6750#section-3.1: no error code in the challenge when nothing was presented.
-  if (values.length === 0) return refused(401, undefined, "This resource takes an access token.");
+  // https://www.rfc-editor.org/rfc/rfc6750#section-3.1: no error code in the challenge without credentials.
+  if (values.length === 0) return refused(401, undefined, "This resource requires an access token.");
   return refused(401, "invalid_token", "The access token is unknown, expired or revoked.");
 }
 

@@ -16,7 +16,7 @@ import { type Client, DEFAULT_SCOPE, type HoldTokenAnswer, type OAuthServer } fr
 import { type Answer, createRequestLog, errorAnswer, type SandboxRequest } from "./router.js";
 import { createRespond, type ResourceRoute, type Respond } from "./routes.js";
 
-/** An access token that the sandbox takes from the start. */
+/** An access token that the sandbox accepts from the start. */
 interface TokenRule {
   readonly accessToken: string;
   readonly account?: Partial<Account>;
@@ -26,23 +26,23 @@ interface TokenRule {
 export interface SandboxOptions {
   /** Address to listen on; `127.0.0.1` by default. */
   readonly host?: string;
-  /** Port; 0, the default, takes a free one. */
+  /** Port; default 0: any free one. */
   readonly port?: number;
-  /** Access tokens to take besides the issued ones; none by default. */
+  /** Access tokens to accept in addition to the issued ones; none by default. */
   readonly tokens?: readonly TokenRule[];
   /** OAuth clients; by default one, `sandbox-client`, with a random secret. The first owns what tests issue. */
   readonly clients?: readonly [Client, ...Client[]];
-  /** How many requests are remembered; 1000 by default. */
+  /** Most requests in the log; 1000 by default. */
   readonly maxRequests?: number;
   /** Source of the random part of tokens, codes and secrets; 24 random bytes by default. */
   readonly randomId?: () => string;
   /** Clock in milliseconds since the epoch; `Date.now` by default. */
   readonly now?: () => number;
-  /** How long after its first use a refresh token may be used again, in milliseconds; 0, the default, is never. */
+  /** How long after its first use a refresh token may be used again, in milliseconds; default 0: never. */
   readonly refreshGraceMs?: number;
-  /** Whether a refresh token that is used twice ends its grant, as by default, or is only refused. */
+  /** Whether using a refresh token twice revokes its grant (the default) or is only refused. */
   readonly endsReusedGrants?: boolean;
-  /** Keeps each answer of the token endpoint back until it resolves; by default none is. */
+  /** Delays each answer of the token endpoint until it resolves; by default none is delayed. */
   readonly holdTokenAnswer?: HoldTokenAnswer;
   /** Further resources, given the sandbox's origin; none by default. */
   readonly routes?: (origin: string) => readonly ResourceRoute[];
@@ -52,30 +52,30 @@ export interface SandboxOptions {
 export interface Sandbox {
   /** `http://127.0.0.1:PORT`. */
   readonly origin: string;
-  /** The OAuth client to use with it, in the form `relay client put` reads. */
+  /** The OAuth client to use with it, in the form that `relay client put` reads. */
   readonly client: Client;
   /** The last requests it received, oldest first; always the same array. */
   readonly requests: readonly SandboxRequest[];
   /** Issues tokens as the token endpoint would; expires_in is 3600 by default. */
   issueToken(options?: IssueTokenOptions): TokenResponse;
-  /** Takes an access token made elsewhere, until it is revoked. */
+  /** Accepts an access token made elsewhere, until it is revoked. */
   acceptToken(accessToken: string, account?: Partial<Account>): void;
-  /** Ends an access token; its refresh token stays good. */
+  /** Revokes an access token; its refresh token stays valid. */
   revoke(accessToken: string): void;
   /** ProtoJSON of `relay.admin.v1.Provider` for this sandbox; the name is `sandbox` by default. */
   providerDefinition(name?: string): ProviderDefinition;
-  /** Stops listening and closes every connection, also those in use. */
+  /** Stops listening and closes every connection, even those in use. */
   close(): Promise<void>;
 }
 
-/** What tests may choose about a token. */
+/** What tests can set for a token. */
 interface IssueTokenOptions {
   readonly account?: Partial<Account>;
   readonly scope?: string;
   readonly expiresInSeconds?: number;
 }
 
-/** Content of remembered requests; a thousand small ones fit, and a few of 10 MiB. */
+/** Most content in the request log: a thousand small requests fit, or a few of 10 MiB. */
 const MAX_LOG_BYTES = 64 * 1024 * 1024;
 
 /** Starts the sandbox provider. Rejects when the address cannot be listened on. */
@@ -96,7 +96,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const log = createRequestLog({ maxRequests: options.maxRequests ?? 1000, maxBytes: MAX_LOG_BYTES });
   const server = createServer({ keepAliveTimeout: 60_000 });
   const origin = await listen(server, options.host ?? "127.0.0.1", options.port ?? 0);
-  // A connection that cannot be accepted, for want of descriptors, is the client's loss and not an end of the process.
+  // A connection that cannot be accepted, for lack of file descriptors, must not crash the process.
   server.on("error", () => {});
   server.on("request", createListener(createRespond(oauth, options.routes?.(origin) ?? [], log)));
   const [client] = clients;
@@ -140,7 +140,7 @@ async function close(server: Server): Promise<void> {
   await closed;
 }
 
-/** The ProtoJSON of `relay.admin.v1.Provider` for a sandbox; members with the default value are left out. */
+/** The ProtoJSON of `relay.admin.v1.Provider` for a sandbox; members with the default value are omitted. */
 interface ProviderDefinition {
   readonly name: string;
   readonly displayName: string;
@@ -154,7 +154,7 @@ interface ProviderDefinition {
   };
 }
 
-/** Describes the sandbox at `origin` as a provider that the relay can be started with. */
+/** The definition of the sandbox at `origin` as a provider for the relay. */
 function providerDefinitionFromOrigin(origin: string, name: string): ProviderDefinition {
   return {
     name,
@@ -170,18 +170,18 @@ function providerDefinitionFromOrigin(origin: string, name: string): ProviderDef
   };
 }
 
-/** Largest request content; above what a relay lets through by default, so that its own limit is what a test meets. */
+/** Largest request content; above the relay's default limit, so that tests hit the relay's limit first. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
 const NO_BODY = Buffer.alloc(0);
 
 /**
- * Joins node:http to `respond`. Whatever fails ends as an answer or a closed connection, never as an error of the
- * process. A request without content whose answer is at hand is answered in the same tick.
+ * Connects node:http to `respond`. Every failure becomes an answer or a closed connection and never crashes the
+ * process. A request without content whose answer needs no waiting is answered in the same tick.
  */
 function createListener(respond: Respond): RequestListener {
   return (message, response) => {
-    // Writing to a client that left raises an error event; nobody is left to answer.
+    // Writing to a disconnected client emits an error; there is nobody left to answer.
     response.on("error", () => {});
     if (hasBody(message)) {
       void answerWithBody(message, response, respond);
@@ -226,7 +226,7 @@ function answerFailure(response: ServerResponse, error: unknown): void {
   try {
     sendAnswer(response, answerFromError(error));
   } catch {
-    // The failed attempt has left a status line that cannot be sent: a closed connection is what remains to say so.
+    // The failed attempt left a status line that cannot be sent: all that remains is to close the connection.
     response.destroy();
   }
 }
@@ -236,7 +236,7 @@ function answerFromError(error: unknown): Answer {
   if (error instanceof BodyTooLarge) {
     return errorAnswer(413, "content_too_large", "The content is too large.", ["Connection", "close"]);
   }
-  if (isFieldError(error)) return errorAnswer(400, "invalid_request", "HTTP cannot carry a field with this text.");
+  if (isFieldError(error)) return errorAnswer(400, "invalid_request", "A header field cannot contain this text.");
   return errorAnswer(500, "server_error", "The sandbox failed.");
 }
 
@@ -246,7 +246,7 @@ function isFieldError(error: unknown): boolean {
   return code === "ERR_INVALID_CHAR" || code === "ERR_INVALID_HTTP_TOKEN";
 }
 
-/** The content is larger than the sandbox takes. */
+/** The content is larger than the sandbox accepts. */
 class BodyTooLarge extends Error {}
 
 /** Whether the framing says that content follows (RFC 9112 section 6.3). */
@@ -256,8 +256,8 @@ function hasBody(message: IncomingMessage): boolean {
 }
 
 /**
- * Reads the whole content. Rejects with {@link BodyTooLarge} above `maxBytes`, the rest is then discarded; rejects with
- * the connection's error when the client leaves before the end.
+ * Reads the whole content. Rejects with {@link BodyTooLarge} above `maxBytes` and discards the rest; rejects with the
+ * connection's error when the client disconnects before the end.
  */
 function readBody(message: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -274,13 +274,13 @@ function readBody(message: IncomingMessage, maxBytes: number): Promise<Buffer> {
     });
     message.on("end", () => resolve(Buffer.concat(chunks)));
     message.on("error", reject);
-    message.on("close", () => reject(new Error("connection closed within the content")));
+    message.on("close", () => reject(new Error("connection closed before the end of the content")));
   });
 }
 
 /**
- * Writes an answer: buffers in one write with their Content-Length, streams chunked. node:http leaves the content out
- * for HEAD. Throws, before anything is sent, when a field is not one HTTP can carry.
+ * Writes an answer: a buffer in one write with its Content-Length, a stream chunked. node:http omits the content for
+ * HEAD. Throws, before anything is sent, when a field is invalid in HTTP.
  */
 function sendAnswer(response: ServerResponse, answer: Answer): void {
   const { statusCode, reason, fields, body } = answer;
@@ -298,7 +298,8 @@ function sendStream(response: ServerResponse, start: () => AsyncIterable<Uint8Ar
     response.end();
     return;
   }
-  // A failed stream has already destroyed the response: the client sees a cut answer, and there is nobody else to tell.
+  // A failed stream has already destroyed the response: the client sees a truncated answer, and nobody else needs to
+  // know.
   pipeline(start(), response, () => {});
 }
 

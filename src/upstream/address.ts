@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 
-/** Which of the addresses that are refused by default may be dialled after all. */
+/** Exceptions from the addresses that are refused by default. */
 export interface AddressPolicy {
   /** 127.0.0.0/8 and ::1: development and tests. */
   readonly allowLoopback: boolean;
@@ -8,13 +8,13 @@ export interface AddressPolicy {
   readonly allowPrivateNetwork: boolean;
 }
 
-/** A decision and the rule that made it; `public` when no rule speaks of the address. */
+/** A decision and the rule that made it; `public` when no rule matches the address. */
 export interface AddressDecision {
   readonly result: "allow" | "deny";
   readonly rule: string;
 }
 
-/** Decides whether an address may be dialled: judged by its bytes, so that no spelling of it matters (threats N05, N08). */
+/** Decides whether an address may be dialled, by its bytes, so that its spelling does not matter (threats N05, N08). */
 export function decideAddress(ip: string, policy: AddressPolicy): AddressDecision {
   const bytes = bytesFromAddress(ip);
   if (bytes === undefined) return { result: "deny", rule: "not-an-address" };
@@ -23,8 +23,8 @@ export function decideAddress(ip: string, policy: AddressPolicy): AddressDecisio
 }
 
 /**
- * The bytes of an IPv4 (4) or IPv6 (16) address in any spelling `net.isIP` accepts, without its zone; undefined for
- * other text. IPv4-mapped addresses stay 16 bytes.
+ * Parses an IPv4 address (4 bytes) or IPv6 address (16 bytes, without its zone) in any spelling that `net.isIP`
+ * accepts; undefined for other text. IPv4-mapped addresses stay 16 bytes.
  */
 export function bytesFromAddress(ip: string): Uint8Array | undefined {
   const text = ip.split("%", 1)[0] as string;
@@ -42,7 +42,7 @@ function isAllowed(rule: string, policy: AddressPolicy): boolean {
 function ruleOf(bytes: Uint8Array): string {
   const rule = RANGES.find((range) => contains(range, bytes))?.rule ?? "public";
   if (rule !== "ipv4-mapped") return rule;
-  // ::ffff:a.b.c.d is dialled as a.b.c.d: as good as that where a policy must ask for it, else nobody's honest answer.
+  // ::ffff:a.b.c.d is dialled as a.b.c.d. It counts as that where a policy must allow it; no honest host has others.
   const embedded = ruleOf(bytes.subarray(12));
   return embedded === "loopback" || embedded === "private" ? embedded : rule;
 }
@@ -61,7 +61,7 @@ function contains({ network, prefix }: Range, bytes: Uint8Array): boolean {
   return shift === 8 || ((network[whole] ?? 0) ^ (bytes[whole] ?? 0)) >> shift === 0;
 }
 
-/** Four or eight hexadecimal groups, one `::`, and perhaps a dotted tail; the text is known to be an IPv6 address. */
+/** Parses text that is known to be an IPv6 address: hexadecimal groups, at most one `::`, possibly a dotted tail. */
 function bytesFromIPv6(text: string): Uint8Array {
   const [head = "", tail] = text.split("::", 2);
   const front = bytesFromGroups(head);
@@ -79,8 +79,8 @@ function bytesFromGroups(text: string): number[] {
 }
 
 /**
- * Addresses that are not public hosts, first match wins: the IANA special-purpose registries (RFC 6890 and successors),
- * the transition forms that carry an IPv4 address inside, and the metadata services that clouds place elsewhere.
+ * Addresses that are not public hosts; the first match wins. From the IANA special-purpose registries (RFC 6890 and
+ * successors), the transition formats that embed an IPv4 address, and cloud metadata services outside those ranges.
  */
 const RANGES: readonly Range[] = [
   ...ranges("metadata", "100.100.100.200/32", "168.63.129.16/32", "fd00:ec2::254/128", "fd20:ce::254/128"),

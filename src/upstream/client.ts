@@ -17,61 +17,62 @@ import { StreamedExchange } from "./streamed-exchange.js";
 
 /** How the relay calls providers. */
 export interface UpstreamOptions {
-  /** Whether 127.0.0.0/8 and ::1 may be dialled, with http, too: development and tests only. */
+  /** Whether 127.0.0.0/8 and ::1 may be dialled, even with http: development and tests only. */
   readonly allowLoopback: boolean;
   /**
-   * Who may share a kept-alive socket: every call to an origin; only calls of the same stored connection; nobody.
-   * Default `origin`: handshakes are the dearest part of a call.
+   * Which calls may share a kept-alive socket: all to one origin, only those of one stored connection, or none. Default
+   * `origin`: handshakes are the most expensive part of a call.
    */
   readonly reuse?: "origin" | "connection" | "never";
   /**
-   * How long nothing must have come on a kept socket before it carries another call, in milliseconds. Default 10: stray
-   * answers of real servers are 1 to 5 ms late. Of 32 callers at once, a call takes 45 µs of this process without a rest,
-   * 61 with one of 10 ms and 66 to 73 with one of 20: more sockets are in use, whose memory is in no cache.
+   * How long a kept-alive socket rests after an answer before it carries another call, in milliseconds. Default 10:
+   * stray answers of real servers are 1 to 5 ms late. With 32 concurrent callers a call takes 45 µs of this process
+   * without a rest, 61 µs with 10 ms and 66 to 73 µs with 20 ms: more sockets are in use, and their memory is not in
+   * the CPU's caches.
    */
   readonly quietMs?: number;
   /**
-   * How long no socket to an origin is reused after it sent what nobody asked for, in milliseconds. Default ten minutes:
-   * a server that does so once does so again.
+   * How long no socket to an origin is reused after a stray answer, in milliseconds. Default ten minutes: a server that
+   * sends one will send another.
    */
   readonly distrustMs?: number;
-  /** Called with an origin that did. */
+  /** Called with the origin of a stray answer. */
   readonly onStray?: (origin: string) => void;
   /** DNS, TCP and TLS of a new socket, in milliseconds. Default 5,000: a healthy provider needs far less. */
   readonly connectTimeoutMs?: number;
-  /** Resolving one name, in milliseconds. Default 3,000, so that a connect attempt is left within the connect timeout. */
+  /** Resolving one name, in milliseconds. Default 3,000, which leaves time to connect within the connect timeout. */
   readonly dnsTimeoutMs?: number;
   /**
-   * How long an idle socket is kept, in milliseconds. Default 60,000: a person who reads in between meets it again. Less
-   * where the provider says so, or was seen to close one earlier.
+   * How long an idle socket is kept, in milliseconds. Default 60,000: enough for a person who reads between two calls.
+   * Shorter where the provider says so, or was seen to close sockets earlier.
    */
   readonly keepAliveTimeoutMs?: number;
-  /** Body octets of an answer, before and after decoding. Default 10 MiB, as RELAY_MAX_RESPONSE_BYTES. */
+  /** Longest body of an answer in bytes, before and after decoding. Default 10 MiB, as RELAY_MAX_RESPONSE_BYTES. */
   readonly maxResponseBytes?: number;
-  /** Header octets of an answer. Default 16 KiB, as Node.js. */
+  /** Largest head of an answer in bytes. Default 16 KiB, as Node.js. */
   readonly maxHeaderBytes?: number;
-  /** Header lines of an answer. Default 100. */
+  /** Most header lines of an answer. Default 100. */
   readonly maxHeaderCount?: number;
-  /** Interim (1xx) answers to one request. Default 16. */
+  /** Most interim (1xx) answers to one request. Default 16. */
   readonly maxInformational?: number;
-  /** Calls at once to one origin; more wait in order of arrival. Default as RELAY_MAX_ORIGIN_CALLS. */
+  /** Concurrent calls to one origin; more wait in a queue. Default as RELAY_MAX_ORIGIN_CALLS. */
   readonly maxConcurrent?: number;
-  /** Calls that may wait for their turn at one origin. Default as RELAY_MAX_ORIGIN_WAITING. */
+  /** Calls that may wait in the queue of one origin. Default as RELAY_MAX_ORIGIN_WAITING. */
   readonly maxWaiting?: number;
   /**
-   * Without a byte of a streamed answer while one is wanted, in milliseconds. Default 120,000: event streams send a
-   * comment every 15 to 30 s, and slow models think for a minute.
+   * Longest time without a byte of a streamed answer while the relay is reading, in milliseconds. Default 120,000:
+   * event streams send a comment every 15 to 30 s, and slow models think for a minute.
    */
   readonly streamIdleTimeoutMs?: number;
-  /** A streamed answer all in all, in milliseconds. Default one day: longer ones can be asked for again. */
+  /** Longest streamed answer in total, in milliseconds. Default one day: longer ones can be requested again. */
   readonly streamTimeoutMs?: number;
-  /** Origins whose sockets are kept; the one used longest ago makes room. Default 1,024. */
+  /** Origins with kept sockets; the least recently used is evicted. Default 1,024. */
   readonly maxPools?: number;
-  /** Finds addresses of a name. Default: DNS, as `createResolver` says. */
+  /** Resolves a host name. Default: DNS, see `createResolver`. */
   readonly resolve?: Resolve;
-  /** PEM certificates that are trusted besides the usual roots. */
+  /** PEM certificates to trust in addition to the usual roots. */
   readonly ca?: string | Buffer;
-  /** Where this process listens: never dialled. */
+  /** The addresses that this process listens on; never dialled. */
   readonly selfAddresses?: () => readonly SelfAddress[];
 }
 
@@ -80,12 +81,12 @@ interface Settings extends ConnectorOptions, AnswerLimits, Omit<PoolOptions, "co
   readonly maxPools: number;
 }
 
-/** Creates the only way out to providers. */
+/** Creates the HTTP client for providers: the only code that connects to them. */
 export function createUpstream(options: UpstreamOptions): Upstream {
   const settings = settingsFrom(options);
   const pools = new Map<string, Pool>();
   const closing = new Set<Promise<void>>();
-  /** The last entry of `pools`, which stand in the order of their use. */
+  /** Key of the last entry of `pools`, which is in order of use. */
   let newest: string | undefined;
   let isClosed = false;
 
@@ -161,7 +162,9 @@ function createPool({ origin, allowPrivateNetwork }: UpstreamRequest, settings: 
   return new Pool(origin, { ...settings, connect: createConnector(settings, target) });
 }
 
-/** The pool used longest ago that has nothing to do; the oldest one when all are busy, which then ends with its calls. */
+/**
+ * Closes the least recently used idle pool; if all are busy, the least recently used one, which ends with its calls.
+ */
 function evict(pools: ReadonlyMap<string, Pool>, close: (key: string, pool: Pool) => void): void {
   let chosen: [string, Pool] | undefined;
   for (const entry of pools) {
@@ -173,12 +176,12 @@ function evict(pools: ReadonlyMap<string, Pool>, close: (key: string, pool: Pool
   if (chosen !== undefined) close(...chosen);
 }
 
-/** A body is held as it came and once more in the answer made of it. */
+/** A body is held twice: as received, and in the answer made from it. */
 const COPIES = 2;
-/** Deflate makes at most 1,032 bytes of one; whatever makes more is decoded under the limit all the same. */
+/** Deflate expands one byte to at most 1,032; codings that expand more are still decoded within the size limit. */
 const MAX_EXPANSION = 1100;
 
-/** A request whose answer is read to its end before it is handed over. */
+/** A request whose answer is passed on once it is complete. */
 export class WholeExchange extends Exchange<UpstreamAnswer> {
   readonly isStream = false;
   #statusCode = 0;
@@ -189,7 +192,7 @@ export class WholeExchange extends Exchange<UpstreamAnswer> {
   protected onHead(statusCode: number, fields: AnswerFields): boolean {
     this.#statusCode = statusCode;
     this.#fields = fields;
-    // A 304 has no body, but may tell the length of the one it stands for, which undici takes for a mismatch.
+    // A 304 has no body, but its Content-Length may be that of the omitted body, which undici takes for a mismatch.
     if (statusCode === 304 && fields.contentLength > 0) return this.finish(false);
     if (this.request.method === "HEAD") return true;
     if (fields.contentLength > this.answerLimits.maxResponseBytes) return this.failAs("tooLarge");
@@ -205,7 +208,7 @@ export class WholeExchange extends Exchange<UpstreamAnswer> {
     return true;
   }
 
-  /** The socket is free also while the body is being decoded. */
+  /** Frees the socket before the body is decoded. */
   protected finish(isSocketClean: boolean): true {
     this.pool.remove(this, isSocketClean);
     const encoding = this.#fields?.contentEncoding;

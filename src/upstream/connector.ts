@@ -7,10 +7,10 @@ import { type AddressDecision, bytesFromAddress, decideAddress } from "./address
 import { AddressRefusedError, relayError } from "./failure.js";
 import { buildConnector } from "./undici.js";
 
-/** Opens one socket; gives it back at once, while it is still connecting, so that it can be given up. */
+/** Opens one socket; returns it at once, while it is still connecting, so that it can be destroyed. */
 export type Connect = (options: Builder.Options, callback: Builder.Callback) => Socket | undefined;
 
-/** What opening sockets needs, the same for every provider. */
+/** Options for opening sockets, the same for every provider. */
 export interface ConnectorOptions extends DialPolicy {
   readonly resolve: Resolve;
   readonly dnsTimeoutMs: number;
@@ -19,10 +19,10 @@ export interface ConnectorOptions extends DialPolicy {
   readonly secureContext: SecureContext;
 }
 
-/** Attempts of 250 ms, the default of Node.js, fail on slow dual-stack hosts (threats 6.2). */
+/** Time for one address. The default of Node.js, 250 ms, fails on slow dual-stack hosts (threats 6.2). */
 const ATTEMPT_TIMEOUT_MS = 500;
 
-/** Trust for provider certificates: the roots of Node.js (and NODE_EXTRA_CA_CERTS), and `ca` besides when given. */
+/** Trust for provider certificates: the roots of Node.js (and NODE_EXTRA_CA_CERTS), plus `ca` when given. */
 export function createTrust(ca: string | Buffer | undefined): SecureContext {
   return createSecureContext({
     minVersion: "TLSv1.2",
@@ -30,7 +30,9 @@ export function createTrust(ca: string | Buffer | undefined): SecureContext {
   });
 }
 
-/** Makes the function that opens the sockets of one pool: judged addresses only, certificates always checked. */
+/**
+ * Creates the function that opens the sockets of one pool: only to allowed addresses, always with certificate checks.
+ */
 export function createConnector(options: ConnectorOptions, target: Target): Connect {
   const decide = (address: string) => decideDial(address, options, target);
   const connect = buildConnector({
@@ -55,29 +57,29 @@ export function createConnector(options: ConnectorOptions, target: Target): Conn
       return undefined;
     }
     const socket = connect(dial, callback) as unknown as Socket;
-    // undici resumes sessions, but holds them by weak references: the next collection would take the latest one.
+    // undici resumes sessions, but holds them by weak references: the next GC would free the latest one.
     return socket.on("session", (session: Buffer) => {
       held.session = session;
     });
   };
 }
 
-/** What a lookup needs; all of it is fixed when a pool is made. */
+/** What a lookup needs; fixed when a pool is created. */
 interface LookupOptions {
   readonly resolve: (hostname: string) => Promise<readonly LookupAddress[]>;
-  /** Judges one address of the answer. */
+  /** Checks one address of the answer. */
   readonly decide: (address: string) => AddressDecision;
   /** Budget of one name in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** More addresses are not tried: a host of a provider has a handful. */
+/** Most addresses that are tried: a provider's host has a handful. */
 const MAX_ADDRESSES = 16;
 
 /**
- * Makes the `lookup` function that `net.connect` and `tls.connect` call once for each new socket: the addresses that
- * were judged are the ones that are dialled, with no second query between (DNS rebinding, threats N09). One refused
- * address refuses the name (N10). Not called for IP literals: the connector judges those.
+ * Creates the `lookup` function that `net.connect` and `tls.connect` call once per new socket. The addresses that were
+ * checked are the ones dialled, with no second query in between (DNS rebinding, threats N09). One refused address
+ * refuses the whole name (N10). Not called for IP literals: the connector checks those.
  *
  * Fails with AddressRefusedError, or RelayError PROVIDER_UNREACHABLE when the name does not resolve in time.
  */
@@ -86,7 +88,7 @@ export function createLookup(options: LookupOptions): LookupFunction {
     resolveAllowed(hostname, familyNumber(family), options).then(
       (found) => {
         const [first] = found;
-        // Node.js 20 asks for `all` when it may try several addresses (autoSelectFamily) and then wants the array.
+        // Node.js 20 sets `all` when it may try several addresses (autoSelectFamily), and then expects the array.
         if (all === true) callback(null, found);
         else callback(null, (first as LookupAddress).address, (first as LookupAddress).family);
       },
@@ -106,7 +108,7 @@ async function resolveAllowed(hostname: string, family: number, options: LookupO
   return wanted.slice(0, MAX_ADDRESSES);
 }
 
-/** The resolver has timeouts of its own; this one holds for every resolver. */
+/** The default resolver has its own timeouts; this one applies to every resolver. */
 async function resolveInTime(hostname: string, options: LookupOptions): Promise<readonly LookupAddress[]> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
@@ -132,13 +134,13 @@ export interface SelfAddress {
   readonly port: number;
 }
 
-/** What is the same for every dial of the process. */
+/** Policy for every dial of the process. */
 interface DialPolicy {
   readonly allowLoopback: boolean;
   readonly selfAddresses: () => readonly SelfAddress[];
 }
 
-/** Where one pool dials to. */
+/** Target of one pool. */
 interface Target {
   /** `https:` or `http:`. */
   readonly protocol: string;
@@ -153,7 +155,7 @@ export function decideDial(address: string, policy: DialPolicy, target: Target):
     allowPrivateNetwork: target.allowPrivateNetwork,
   });
   if (decision.result === "deny") return decision;
-  // A token leaves in the clear only where nobody else can listen.
+  // A token is sent in cleartext only where nobody else can listen.
   if (target.protocol !== "https:" && decision.rule !== "loopback") return { result: "deny", rule: "cleartext" };
   return isSelf(address, target.port, policy.selfAddresses()) ? { result: "deny", rule: "self" } : decision;
 }
@@ -168,7 +170,7 @@ function isSelf(address: string, port: number, listeners: readonly SelfAddress[]
   });
 }
 
-/** A listener on 0.0.0.0 or :: hears every address of the machine. */
+/** A listener on 0.0.0.0 or :: accepts connections to every address of the machine. */
 function isOwnInterface(key: string): boolean {
   if (key.startsWith("127.") || key === addressKey("::1")) return true;
   return Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => addressKey(address) === key));
@@ -178,7 +180,7 @@ function isUnspecified(key: string): boolean {
   return /^[0.]+$/.test(key);
 }
 
-/** One text for every spelling of an address; an IPv4-mapped one counts as its IPv4 address. */
+/** The same text for every spelling of an address; an IPv4-mapped one counts as its IPv4 address. */
 function addressKey(address: string): string {
   const bytes = bytesFromAddress(address) ?? new Uint8Array();
   const text = bytes.join(".");
@@ -187,20 +189,20 @@ function addressKey(address: string): string {
 
 const MAPPED = "0.0.0.0.0.0.0.0.0.0.255.255.";
 
-/** Finds the addresses of a host name. Rejects, or answers an empty list, when there are none. */
+/** Resolves a host name. Rejects, or resolves to an empty list, when there are no addresses. */
 export type Resolve = (hostname: string, allowPrivateNetwork: boolean) => Promise<readonly LookupAddress[]>;
 
 /**
- * The default resolver: DNS queries of its own (c-ares), A and AAAA together. It does not use getaddrinfo, whose calls
- * occupy the few threads that files and zlib share, so that hanging names would block every other call (threats N13).
+ * Creates the default resolver: its own DNS queries (c-ares), A and AAAA in parallel. It avoids getaddrinfo, whose
+ * calls occupy the few threads that files and zlib share, so that hanging names would block every other call (threats
+ * N13).
  *
- * Names in the hosts file and short names of a search list exist only for getaddrinfo. They are asked for there when
- * the provider may be in a private network and DNS itself does not know the name; such an answer comes at once.
- * Answers of DNS are kept for as long as they say themselves, and five minutes at most.
- * `localhost` needs no query at all (RFC 6761 section 6.3).
+ * Names in the hosts file and short names of a search list are known only to getaddrinfo. It is used when the provider
+ * may be in a private network and DNS does not know the name; such an answer comes at once. DNS answers are cached for
+ * their TTL, five minutes at most. `localhost` needs no query at all (RFC 6761 section 6.3).
  *
- * @param timeoutMs budget of one name; a try gets a quarter of it and the second try twice that, so that one record
- * type that never answers does not take the other one with it.
+ * @param timeoutMs budget for one name; the first try gets a quarter of it and the second twice that, so that one
+ *   record type that never answers does not make the other one fail too.
  * @param servers `address:port` of DNS servers; default those of the system.
  */
 export function createResolver(timeoutMs: number, servers?: readonly string[]): Resolve {
@@ -217,7 +219,7 @@ export function createResolver(timeoutMs: number, servers?: readonly string[]): 
     ]);
     const found = [...recordsOf(v4), ...recordsOf(v6)];
     const faults = [v4, v6].flatMap((asked) => (asked.status === "rejected" ? [asked.reason as unknown] : []));
-    // Half an answer is none to keep: the other half may be the one that can be reached.
+    // Half an answer is not cached: the reachable addresses may be in the other half.
     if (found.length > 0) return keep(known, hostname, found, faults.every(isUnknownName));
     const [reason] = faults;
     if (allowPrivateNetwork && isUnknownName(reason)) return dns.lookup(hostname, { all: true });
@@ -230,16 +232,16 @@ const LOCALHOST: readonly LookupAddress[] = [
   { address: "::1", family: 6 },
 ];
 
-/** What DNS said of a name. */
+/** A cached DNS answer. */
 interface KnownName {
   readonly addresses: readonly LookupAddress[];
-  /** In milliseconds of `performance.now()`. */
+  /** Expiry of the entry, in milliseconds of `performance.now()`. */
   readonly until: number;
 }
 
-/** As many as there are origins whose sockets are kept; the one that was asked for longest ago makes room. */
+/** Names in the cache, as many as origins with sockets; the oldest answer is evicted first. */
 const MAX_NAMES = 1024;
-/** An address that is dead is not dialled for longer, whatever its record says. */
+/** Longest TTL, whatever the record says: a dead address is not dialled for longer. */
 const MAX_TTL_S = 300;
 
 function keep(

@@ -5,22 +5,22 @@ import { RelayError } from "../model/errors.js";
 import { relayError } from "./failure.js";
 import type { MemoryShare } from "./request.js";
 
-/** Content codings that are undone (RFC 9110 section 8.4.1); `zstd` where Node.js can: from 24 on. */
+/** Content codings that the relay decodes (RFC 9110 section 8.4.1); `zstd` from Node.js 24 on. */
 export type ContentCoding = "gzip" | "deflate" | "br" | "zstd";
 
-/** Nobody has a reason for more codings of one body; each makes a decompression bomb a thousand times as large. */
+/** Nobody needs more codings of one body, and each makes a decompression bomb a thousand times as large. */
 const MAX_CODINGS = 3;
 
 /**
- * Labels that name no coding, though they stand in Content-Encoding: the body comes as it is. Charsets, transfer encodings
- * of mail, and what S3 keeps of an upload's framing.
+ * Values seen in Content-Encoding that are not codings; the body is not encoded. Charsets, transfer encodings of mail,
+ * and what S3 keeps of an upload's framing.
  */
 const NO_CODING =
   /^(?:|identity|none|null|binary|plain|text|[78]bit|chunked|aws-chunked|utf-?(?:8|16|32)(?:[bl]e)?|(?:us-)?ascii|latin-?1|iso-8859-\d{1,2}|windows-\d{3,4})$/;
 
 /**
- * Reads a Content-Encoding value: the codings to undo, the last one applied first. Undefined when one of them is not known
- * here, or when there are more than three (threats P07): what cannot be decoded cannot be searched for a token. Pure.
+ * Parses a Content-Encoding value into the codings to undo, the last applied first. Undefined when one is unknown or
+ * there are more than three (threats P07): a body that cannot be decoded cannot be searched for a token. Pure.
  */
 export function parseContentCodings(value: string): readonly ContentCoding[] | undefined {
   const codings: ContentCoding[] = [];
@@ -35,12 +35,12 @@ export function parseContentCodings(value: string): readonly ContentCoding[] | u
 }
 
 /**
- * Decodes a whole body off the event loop's thread. Bytes behind its end make it corrupt; a gzip body may have several
- * members and be padded with zeros (RFC 1952 section 2.2).
+ * Decodes a whole body on worker threads. Bytes after its end make it corrupt; a gzip body may have several members and
+ * be padded with zeros (RFC 1952 section 2.2).
  *
- * @param codings in the order in which they are undone.
- * @param maxBytes largest body after each of them; decoding stops there, so that a small body cannot fill the memory.
- * @param memory for what the decoders hold; without it, they are not counted.
+ * @param codings in the order in which to undo them.
+ * @param maxBytes largest body after each coding; decoding stops there, so that a small body cannot fill the memory.
+ * @param memory charged for the windows of the decoders; without it, they are not counted.
  * @throws RelayError RESPONSE_TOO_LARGE; PROVIDER_RESPONSE_INVALID for corrupt or truncated bytes; OVERLOADED.
  */
 export async function decodeBody(
@@ -62,21 +62,23 @@ async function* piecesOf(body: Bytes): Pieces {
   yield* slicesOf(body);
 }
 
-/** Every output chunk is one hop to a worker thread and back: few hops for a large body, little memory for a small one. */
+/**
+ * Each output chunk costs a round trip to a worker thread: few trips for a large body, little memory for a small one.
+ */
 function chunkBytesFor(length: number): number {
   return Math.min(Math.max(length * 4, 4096), 256 * 1024);
 }
 
-/** Times as large as it was sent; plain text becomes ten times as large, and a decompression bomb a thousand times. */
+/** Largest ratio of decoded to sent bytes; plain text expands tenfold, a decompression bomb a thousandfold. */
 const MAX_EXPANSION = 100;
 
 /**
- * The body without its content codings, as it comes. The source is read no faster than what is given back.
+ * Decodes a streamed body, with backpressure to the source.
  *
- * @param codings in the order in which they are undone.
- * @param freeBytes decoded bytes that are not measured: a small answer may be as compressible as it likes.
- * @throws RelayError RESPONSE_TOO_LARGE for a decompression bomb, and otherwise as `decodeBody()`; also whatever the
- * source fails with.
+ * @param codings in the order in which to undo them.
+ * @param freeBytes decoded bytes up to which the ratio is not checked: a small answer may compress arbitrarily well.
+ * @throws RelayError RESPONSE_TOO_LARGE for a decompression bomb, otherwise as `decodeBody()`; also any error of the
+ *   source.
  */
 export function decodeStream(
   source: Readable,
@@ -99,12 +101,12 @@ export function decodeStream(
   return undone(counted(), codings, { chunkBytes: 64 * 1024, judge, memory });
 }
 
-/** Bytes of a body, one piece after the other. */
+/** A body, piece by piece. */
 type Pieces = AsyncGenerator<Buffer, void, undefined>;
 
 interface DecodingOptions {
   readonly chunkBytes: number;
-  /** Throws when a coding has given more bytes than it may. */
+  /** Throws when a decoder has returned too many bytes. */
   readonly judge: (length: number) => void;
   readonly memory: MemoryShare | undefined;
 }
@@ -121,7 +123,7 @@ async function* decoded(pieces: Pieces, coding: ContentCoding, { chunkBytes, jud
   const feed = new Feed(pieces, coding, createDecoder(coding, start, chunkBytes));
   let length = 0;
   try {
-    // What it fails with is thrown where the decoder is read.
+    // Errors are thrown to the loop that reads the decoder.
     for await (const chunk of pipeline(feed.from(start), feed.decoder, () => {}) as AsyncIterable<Buffer>) {
       length += chunk.length;
       judge(length);
@@ -136,7 +138,7 @@ async function* decoded(pieces: Pieces, coding: ContentCoding, { chunkBytes, jud
   }
 }
 
-/** Two bytes show which kind of deflate it is. */
+/** Reads at least two bytes, which show the kind of deflate. */
 async function startOf(pieces: Pieces): Promise<Buffer> {
   const first = await pieces.next();
   if (first.done === true || first.value.length > 1) return first.done === true ? Buffer.alloc(0) : first.value;
@@ -145,8 +147,8 @@ async function startOf(pieces: Pieces): Promise<Buffer> {
 }
 
 /**
- * Feeds a decoder, whose end of a body is where it takes no more. It takes one piece after the other, so that what it
- * leaves is a part of the last one.
+ * Feeds a decoder, which reaches the end of the body when it consumes no more. It gets one piece at a time, so that
+ * anything it leaves is part of the last piece.
  */
 class Feed {
   readonly decoder: Transform & { readonly bytesWritten: number };
@@ -173,7 +175,7 @@ class Feed {
     if (this.#coding === "zstd") yield* restOfFrame(tail);
   }
 
-  /** Whether nothing is left where the decoder ended: no byte behind it, but for zeros that pad gzip. */
+  /** Whether no bytes follow the end of the decoded body, except zeros that pad gzip. */
   async endsWithDecoder(): Promise<boolean> {
     const leftBytes = this.#givenBytes - this.decoder.bytesWritten;
     if (leftBytes < 0) return false;
@@ -190,14 +192,14 @@ class Feed {
   }
 }
 
-/** An end that may be the beginning of a frame of zstd, of data or one to be skipped (RFC 8878 section 3.1). */
+/** Bytes at the end that may begin a zstd frame, either of data or skippable (RFC 8878 section 3.1). */
 const FRAME_START = /(?:\(\xb5?\/?|[P-_]\*?M?)$/;
 const EMPTY_FRAME = Buffer.from("28b52ffd2000010000", "hex");
 const EMPTY_SKIPPED_FRAME = Buffer.from("502a4d1800000000", "hex");
 
 /**
- * Node.js does not notice that a second frame is cut within its first four bytes. What makes an empty frame of them is
- * taken by a decoder that waits for it, and left by one that has come to the end of a frame.
+ * Completes a possibly truncated frame to an empty one. Node.js does not notice that a second frame is cut within its
+ * first four bytes. A decoder that waits for more consumes these bytes; one at the end of a frame leaves them.
  */
 function* restOfFrame(tail: string): Generator<Buffer> {
   const begun = FRAME_START.exec(tail)?.[0];
@@ -205,16 +207,16 @@ function* restOfFrame(tail: string): Generator<Buffer> {
 }
 
 const ZLIB_WINDOW_BYTES = 32 * 1024;
-/** RFC 9659 section 3. */
+/** Largest zstd window, 8 MiB (RFC 9659 section 3). */
 const ZSTD_WINDOW_LOG = 23;
 
-/** The most that a decoder keeps of what it has given back. */
+/** Largest window of decoded bytes that a decoder keeps. */
 function windowBytesOf(coding: ContentCoding, start: Buffer): number {
   if (coding === "zstd") return 2 ** ZSTD_WINDOW_LOG;
   return coding === "br" ? brotliWindowBytes(start[0] ?? 0) : ZLIB_WINDOW_BYTES;
 }
 
-/** RFC 7932 section 9.1. Those below 64 KiB are counted as 128 KiB. */
+/** Window size by RFC 7932 section 9.1. Windows below 64 KiB count as 128 KiB. */
 function brotliWindowBytes(firstByte: number): number {
   return 2 ** ((firstByte & 1) === 0 ? 16 : 17 + ((firstByte >> 1) & 7));
 }
@@ -228,7 +230,7 @@ type CreateDecoder = (options: DecoderOptions) => Feed["decoder"];
 
 const createZstd = zstdDecoder(zlib as unknown as ZstdOfNode);
 
-/** What node:zlib of Node.js 20 does not have. */
+/** Members of node:zlib that Node.js 20 lacks. */
 interface ZstdOfNode {
   readonly zstdDecompressSync?: typeof zlib.brotliDecompressSync;
   readonly createZstdDecompress?: typeof zlib.createBrotliDecompress;
@@ -236,8 +238,8 @@ interface ZstdOfNode {
 }
 
 /**
- * Its decoder keeps a window in memory that a body may choose: 8 MiB at most, as RFC 9659 says for HTTP. That of Node.js 22
- * takes half a body for a whole one, and is not used.
+ * The zstd decoder, if Node.js has a usable one. The body chooses the decoder's window: 8 MiB at most, as RFC 9659 says
+ * for HTTP. The decoder of Node.js 22 accepts a truncated body and is not used.
  */
 function zstdDecoder(node: ZstdOfNode): CreateDecoder | undefined {
   const { createZstdDecompress, constants } = node;
@@ -246,13 +248,13 @@ function zstdDecoder(node: ZstdOfNode): CreateDecoder | undefined {
   return (options) => createZstdDecompress({ ...options, params: { [windowLogMax]: ZSTD_WINDOW_LOG } });
 }
 
-/** Whether the first byte of a frame is refused as the whole of it. */
+/** Whether the decoder rejects a frame that is cut after its first byte. */
 function noticesTruncation({ zstdDecompressSync }: ZstdOfNode): boolean {
   try {
     zstdDecompressSync?.(Buffer.of(0x28));
     return false;
   } catch {
-    // Z_BUF_ERROR: the decoder knows that more must follow.
+    // Z_BUF_ERROR: the decoder expects more input.
     return true;
   }
 }
@@ -261,7 +263,7 @@ function isContentCoding(label: string): label is ContentCoding {
   return label === "gzip" || label === "deflate" || label === "br" || (label === "zstd" && createZstd !== undefined);
 }
 
-/** @param start its first two bytes, if there are as many. */
+/** @param start the body's first two bytes, or fewer if it is shorter. */
 function createDecoder(coding: ContentCoding, start: Buffer, chunkSize: number): Feed["decoder"] {
   const options = { chunkSize, writableHighWaterMark: 1 };
   if (coding === "gzip") return zlib.createGunzip(options);

@@ -7,23 +7,25 @@ import type { Party, Pool, PooledCall } from "./pool.js";
 import type { PooledSocket } from "./pooled-socket.js";
 import type { MemoryShare, RequestProgress, UpstreamLimits, UpstreamRequest } from "./request.js";
 
-/** The head of an answer, read once: its field lines, and what this folder itself must know of them. */
+/** The head of an answer: its field lines, and the values that this folder needs. */
 export interface AnswerFields {
   /** Name, value, name, value, … as received; latin1 text. */
   readonly lines: readonly string[];
-  /** Octets that are announced; 0 when nothing or nonsense is announced (the parser judges that). */
+  /** Announced length in bytes; 0 when missing or invalid (the parser rejects that). */
   readonly contentLength: number;
-  /** RFC 9110 section 8.4: codings in the order applied, repeated lines joined; undefined without any. */
+  /**
+   * Content-Encoding: codings in the order applied, repeated lines joined (RFC 9110 section 8.4); undefined if none.
+   */
   readonly contentEncoding: string | undefined;
-  /** RFC 9112 section 6.1; undefined without any. */
+  /** Transfer-Encoding, repeated lines joined (RFC 9112 section 6.1); undefined if none. */
   readonly transferEncoding: string | undefined;
-  /** Whether a body ends with its length or its last chunk, and not with the connection (RFC 9112 section 6.3). */
+  /** Whether the body ends by its length or last chunk, not with the connection (RFC 9112 section 6.3). */
   readonly isDelimited: boolean;
-  /** Whether the provider closes the connection after it (RFC 9112 section 9.6). */
+  /** Whether the provider closes the connection after this answer (RFC 9112 section 9.6). */
   readonly isLast: boolean;
 }
 
-/** Reads the parser's raw field lines. Pure; names are compared only where their length fits, since most do not. */
+/** Reads the parser's raw field lines. Pure. Names are compared only if their length matches, since most do not. */
 export function fieldsFromRaw(raw: readonly Buffer[]): AnswerFields {
   const lines = raw.map((bytes) => bytes.toString("latin1"));
   let contentLength: number | undefined;
@@ -42,7 +44,7 @@ export function fieldsFromRaw(raw: readonly Buffer[]): AnswerFields {
   return { lines, contentLength: contentLength ?? 0, contentEncoding, transferEncoding, isDelimited, isLast };
 }
 
-/** The first value of a field, empty without one. `name` is lower-case. */
+/** The first value of a field; empty if it is missing. `name` is lower-case. */
 export function headerValue(lines: readonly string[], name: string): string {
   for (let at = 0; at + 1 < lines.length; at += 2) {
     if (is(lines[at] as string, name)) return lines[at + 1] as string;
@@ -58,39 +60,39 @@ function joined(before: string | undefined, value: string): string {
   return before === undefined ? value : `${before}, ${value}`;
 }
 
-/** How long an answer may take that is handed on as it comes, in milliseconds. */
+/** Time limits of a streamed answer, in milliseconds. */
 interface StreamLimits {
-  /** Without a byte from the provider while one is wanted. */
+  /** Longest time without a byte from the provider while the relay is reading. */
   readonly streamIdleTimeoutMs: number;
-  /** All in all. */
+  /** Longest time in total. */
   readonly streamTimeoutMs: number;
 }
 
-/** What an answer may be. */
+/** Limits of an answer. */
 export interface AnswerLimits extends StreamLimits {
-  /** Body octets, before and after decoding. */
+  /** Longest body in bytes, before and after decoding. */
   readonly maxResponseBytes: number;
-  /** Field lines of one head. */
+  /** Most field lines of one head. */
   readonly maxHeaderCount: number;
-  /** Interim (1xx) answers before the final one. */
+  /** Most interim (1xx) answers before the final one. */
   readonly maxInformational: number;
 }
 
-/** Methods whose effect is the same when they are carried out twice (RFC 9110 section 9.2.2). */
+/** Methods that have the same effect when repeated (RFC 9110 section 9.2.2). */
 const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
 
-/** Timers of Node.js cannot be longer. */
+/** Longest timer of Node.js. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * One request, from the queue to the head of its answer; what becomes of the body is a subclass's. It is also the
- * handler that undici calls, in the form that hands over raw field lines without a wrapper, and the listener of the
- * caller's signal. A class, since it is made for every call: one object, no closures.
+ * One request, from the queue to the head of its answer; subclasses handle the body. It is also undici's dispatch
+ * handler, in the older form that receives raw field lines without a wrapper, and the listener of the caller's signal.
+ * A class, since every call has one: one object, no closures.
  */
 export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, CallerListener, PooledCall {
   readonly share: string;
   abstract readonly isStream: boolean;
-  /** The pool's, while the call waits for its turn. */
+  /** Links of the pool's queue. */
   previous: PooledCall | undefined;
   next: PooledCall | undefined;
   party: Party | undefined;
@@ -106,7 +108,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   #timer: NodeJS.Timeout | undefined;
   #signal: CallerSignal | undefined;
   #learned: RequestProgress | undefined;
-  /** Since when it waits for its turn, in milliseconds of `performance.now()`. */
+  /** When it entered the queue, in milliseconds of `performance.now()`. */
   #waitsSince = 0;
   #isOver = false;
   #interim = 0;
@@ -120,7 +122,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
     this.answerLimits = answerLimits;
   }
 
-  /** Queues the request; settles as `Upstream` says. */
+  /** Queues the request; settles as described at {@link Upstream}. */
   start({ deadline, signal, mayBegin, memory }: UpstreamLimits, learned?: RequestProgress): Promise<Answer> {
     const now = performance.now();
     const remainingMs = deadline - now;
@@ -150,23 +152,23 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
     const { path, method, headers, body, streamedBody } = this.request;
     const length = streamedBody?.length;
     const fields = length === undefined ? headers : [...headers, "content-length", String(length)];
-    // Member by member: nothing else may become an option of undici (threats N18).
+    // Member by member, so that nothing else can become an undici option (threats N18).
     const sent = body ?? streamedBody?.open() ?? null;
     const options = { path, method, headers: fields as string[], body: sent, blocking: false };
     socket.send(options, this);
   }
 
-  /** The caller's signal. */
+  /** Called when the caller's signal aborts. */
   handleEvent(): void {
     this.fail(this.#signal?.reason);
   }
 
-  /** The deadline has passed. */
+  /** Called when the deadline passes. */
   expire(): void {
     this.fail(deadlineError(this.progress));
   }
 
-  /** undici is about to write the request. It must not do so again for a request it wrote once. */
+  /** Called when undici is about to write the request. Aborts if undici tries to write the same request twice. */
   onConnect(abort: (error?: Error) => void): void {
     if (this.progress !== "dialling" || this.isOver) {
       abort();
@@ -202,7 +204,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
 
   onComplete(): void {
     if (this.isOver) return;
-    // RFC 9112 section 8: an answer that ends with the connection is whole only if the connection ended without error.
+    // RFC 9112 section 8: an answer that ends with the connection is complete only if that closed without an error.
     if (this.socket?.isBroken === true) this.failAs("cutShort");
     else this.finish(true);
   }
@@ -219,26 +221,26 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
     }
   }
 
-  /** The final head; gives back what `onHeaders()` is to give back. */
+  /** Called with the final head; `onHeaders()` returns its result. */
   protected abstract onHead(statusCode: number, fields: AnswerFields): boolean;
 
   /**
-   * The last byte is here: the socket is free.
+   * Called after the last byte: the socket is free.
    *
-   * @param isSocketClean whether it may carry another call.
+   * @param isSocketClean whether the socket may carry another call.
    */
   protected abstract finish(isSocketClean: boolean): true;
 
   /**
-   * Whether a body ends with the connection, so that nothing tells its end from one that was lost. A coding tells it, once
-   * there is a byte of it.
+   * Whether a body ends with the connection, so that truncation cannot be detected. A content coding marks its own end,
+   * unless the body is empty.
    */
   protected isOpenEnded(statusCode: number, { isDelimited, contentEncoding }: AnswerFields, isEmpty: boolean): boolean {
     if (isDelimited || this.request.method === "HEAD" || statusCode === 204 || statusCode === 304) return false;
     return isEmpty || contentEncoding === undefined || parseContentCodings(contentEncoding)?.length === 0;
   }
 
-  /** Whether undici has nothing more to say to it, or nobody would listen. */
+  /** Whether the call has ended, so that further events are ignored. */
   protected get isOver(): boolean {
     return this.#isOver;
   }
@@ -248,13 +250,13 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
     return true;
   }
 
-  /** Ends the call, unless it has ended. */
+  /** Ends the call with a failure, unless it has ended already. */
   protected fail(reason: unknown): void {
     if (this.#isOver) return;
     const reject = this.#reject;
     if (this.progress === "waiting") this.#noteWaited();
     this.end();
-    // A call that was not written yet leaves its socket as it was.
+    // A call that still waits has not used a socket.
     this.pool.remove(this, this.progress === "waiting");
     reject?.(reason);
   }
@@ -267,18 +269,18 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
     resolve?.(answer);
   }
 
-  /** Another deadline instead of the one that was given. */
+  /** Replaces the deadline. */
   protected setDeadline(remainingMs: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(onDeadline, Math.min(remainingMs, MAX_TIMER_MS), this);
   }
 
-  /** The time until the deadline begins anew. */
+  /** Restarts the timer of the deadline. */
   protected renewDeadline(): void {
     this.#timer?.refresh();
   }
 
-  /** From here on nothing counts. */
+  /** Marks the call as ended: further events are ignored. */
   protected end(): void {
     this.#isOver = true;
     this.#resolve = undefined;
@@ -288,19 +290,19 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   }
 
   /**
-   * A kept socket that ends under a call was closed by the provider before the request came, in nearly all cases. Once a
-   * byte of the request is written, that is not certain, so only what may be done twice is sent again, once (RFC 9110
-   * section 9.2.2, RFC 9112 section 9.3.1).
+   * Whether to send the request again after a kept-alive socket closed during the call. Nearly always the provider had
+   * closed it before the request arrived. Once a byte of the request is written that is not certain, so only idempotent
+   * methods are sent again, once (RFC 9110 section 9.2.2, RFC 9112 section 9.3.1).
    */
   #mayRepeat(error: unknown): boolean {
     if (this.socket?.isUsed !== true || this.wasReadded) return false;
-    // The body failed, not the socket; or the beginning of it is not here any more.
+    // The body failed rather than the socket, or its beginning is no longer kept.
     if (error instanceof RelayError || this.request.streamedBody?.isWhole === false) return false;
     if (this.progress === "dialling") return true;
     return this.progress === "sent" && IDEMPOTENT.has(this.request.method) && isSilentEnd(error);
   }
 
-  /** On a kept socket it is about the time in which no request came: the provider has not seen this one. */
+  /** A 408 on a kept-alive socket is about its idle time before: the provider has not seen this request. */
   #onTimeoutNotice(statusCode: number, fields: AnswerFields): boolean {
     if (this.socket?.isUsed !== true) return this.onHead(statusCode, fields);
     this.progress = "sent";
@@ -328,7 +330,9 @@ function onDeadline(exchange: { expire(): void }): void {
   exchange.expire();
 }
 
-/** Other transfer codings would have to be decoded (RFC 9112 section 7); nobody sends them. */
+/**
+ * Whether the relay can read a transfer coding. Nobody sends others, which would need decoding (RFC 9112 section 7).
+ */
 export function isChunkedOrNone(transferEncoding: string | undefined): boolean {
   return transferEncoding === undefined || transferEncoding.trim().toLowerCase() === "chunked";
 }

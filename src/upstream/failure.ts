@@ -1,23 +1,23 @@
 import { type Reason, RelayError } from "../model/errors.js";
 import { errors } from "./undici.js";
 
-/** How far a request had come; decides what a broken connection means. */
+/** How far a request got; decides what a broken connection means. */
 export type Progress =
-  /** For its turn; nothing left the relay. */
+  /** In the queue; nothing was sent. */
   | "waiting"
-  /** For a socket; nothing left the relay. */
+  /** Has a socket, perhaps not connected yet; nothing was sent. */
   | "dialling"
-  /** Written, at least in part; not a byte came back. */
+  /** Written, at least in part; no byte of the answer arrived. */
   | "sent"
-  /** The first byte of the answer came. */
+  /** The first byte of the answer arrived. */
   | "answering";
 
-/** A failure that this folder can name: the key of its sentence. */
+/** A failure of this folder; the key of its message. */
 export type Failure = keyof typeof FAILURES;
 
 const MAY_HAVE_ACTED = "it may have acted on the request, so check before sending it again";
 
-/** Every failure of this folder: its reason and its one sentence for the caller. */
+/** Every failure of this folder, with its reason and its message to the caller. */
 const FAILURES = {
   name: [
     "PROVIDER_UNREACHABLE",
@@ -51,31 +51,34 @@ const FAILURES = {
   interim: ["PROVIDER_RESPONSE_INVALID", `The provider sent too many interim answers; ${MAY_HAVE_ACTED}.`],
   coding: [
     "PROVIDER_RESPONSE_INVALID",
-    "The provider's answer has an encoding that the relay does not decode, although it asked for none; call another of its URLs.",
+    "The provider's answer has an encoding that the relay cannot decode, although none was requested; call another of its URLs.",
   ],
   corrupt: [
     "PROVIDER_RESPONSE_INVALID",
-    "The provider's answer cannot be decoded by the encoding it names; call again, or another of its URLs.",
+    "The provider's answer cannot be decoded with the encoding it names; call again, or another of its URLs.",
   ],
   tooLarge: [
     "RESPONSE_TOO_LARGE",
     "The provider's answer is larger than the relay accepts; ask for fewer items or raise RELAY_MAX_RESPONSE_BYTES.",
   ],
-  crowded: ["OVERLOADED", "Too many calls wait for this provider, and none was sent; send the call again in a moment."],
+  crowded: [
+    "OVERLOADED",
+    "Too many calls are waiting for this provider, and this one was not sent; send the call again in a moment.",
+  ],
   streams: [
     "OVERLOADED",
-    "Too many streams of this provider are open, and this one was not started; end one of them, or try again in a moment.",
+    "Too many streams to this provider are open, and this one was not started; end one of them, or try again in a moment.",
   ],
   silent: ["PROVIDER_TIMEOUT", "The provider stopped sending in the middle of its answer; the rest is missing."],
   expansion: [
     "RESPONSE_TOO_LARGE",
-    "The provider's answer becomes more than 100 times as large when it is decoded; ask for it without an encoding.",
+    "The provider's answer becomes more than 100 times as large when it is decoded; request it without an encoding.",
   ],
-  noMemory: ["OVERLOADED", `The relay holds too many large answers right now; ${MAY_HAVE_ACTED}.`],
+  noMemory: ["OVERLOADED", `The relay is holding too many large answers right now; ${MAY_HAVE_ACTED}.`],
   request: ["INTERNAL_ERROR", "The request could not be written as HTTP; report this as a fault of the relay."],
 } as const satisfies Record<string, readonly [Reason, string]>;
 
-/** An address that the policy or the relay's own listeners forbid; `rule` says which one spoke. */
+/** The address is forbidden by the policy or is the relay's own; `rule` says why. */
 export class AddressRefusedError extends Error {
   readonly code = "ADDRESS_REFUSED";
   readonly rule: string;
@@ -87,23 +90,23 @@ export class AddressRefusedError extends Error {
   }
 }
 
-/** Makes the error of a failure; the sentence is fixed, `cause` is for the log. */
+/** Creates the error of a failure. The message is fixed; `cause` is for the log. */
 export function relayError(failure: Failure, cause?: unknown): RelayError {
   const [reason, message] = FAILURES[failure];
   return new RelayError(reason, message, { cause });
 }
 
-/** What a passed deadline means at this point of the request. */
+/** The error for a deadline that passes at this point of the request. */
 export function deadlineError(progress: Progress): RelayError {
   return relayError(progress === "waiting" || progress === "dialling" ? "noTurn" : "noAnswer");
 }
 
-/** Translates an error of undici or Node.js, by class and code, never by its text. */
+/** Translates an error of undici or Node.js, by its class and code, never by its text. */
 export function relayErrorFrom(error: unknown, progress: Progress): RelayError {
   return error instanceof RelayError ? error : relayError(failureOf(error, progress), error);
 }
 
-/** Whether a connection ended after the request was written and before the answer began. */
+/** Whether the error of a request that was written means that the connection ended before the answer began. */
 export function isSilentEnd(error: unknown): boolean {
   return failureOf(error, "sent") === "reset";
 }
@@ -119,7 +122,7 @@ function failureOf(error: unknown, progress: Progress): Failure {
   return isTls(codeOf(error)) ? "tls" : "connect";
 }
 
-/** undici looked at the request and did not write it. */
+/** Whether undici rejected the request itself. */
 function isRefusedRequest(error: unknown): boolean {
   return (
     error instanceof errors.InvalidArgumentError ||
@@ -133,7 +136,9 @@ function codeOf(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
-/** Codes of OpenSSL's verification and protocol errors; connect errors of the system have other names. */
+/**
+ * Whether a code is one of OpenSSL's verification or protocol errors; connect errors of the system have other codes.
+ */
 function isTls(code: string): boolean {
   return code === "EPROTO" || /^ERR_(?:TLS|SSL)_|CERT|^UNABLE_TO_|CRL|^INVALID_(?:CA|PURPOSE)$|^HOSTNAME_/.test(code);
 }

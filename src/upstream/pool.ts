@@ -3,47 +3,47 @@ import { PooledSocket, type PooledSocketOptions, type PooledSocketOwner } from "
 
 /** A call as its pool sees it. */
 export interface PooledCall extends Links<PooledCall> {
-  /** Whose call it is. */
+  /** The call's application. */
   readonly applicationId: string;
-  /** Calls with the same value may follow each other on one socket. */
+  /** Calls with the same value may use the same socket one after another. */
   readonly share: string;
-  /** Whether it may last: of such calls only so many are taken in. */
+  /** Whether it may last for hours; the number of such calls is limited. */
   readonly isStream: boolean;
-  /** Set by the pool while it has this call. */
+  /** Set by the pool while the call is in it. */
   party: Party | undefined;
-  /** Set by the pool while it carries this call. */
+  /** Set by the pool while the call has a socket. */
   socket: PooledSocket | undefined;
-  /** Whether a kept socket ended under it: another one may end as well, so it gets a new one. */
+  /** Whether a kept socket closed during the call. It then gets a new one, since another kept one may close as well. */
   readonly wasReadded: boolean;
-  /** Called by the pool when the call's turn has come. */
+  /** Called by the pool when it is the call's turn. */
   send(socket: PooledSocket): void;
 }
 
-/** What a pool needs to know beyond its sockets. */
+/** Options of a pool, beyond those of its sockets. */
 export interface PoolOptions extends PooledSocketOptions {
-  /** Calls at once; more wait, in order of arrival those of one application. */
+  /** Concurrent calls; more wait in a queue, in order of arrival within one application. */
   readonly maxConcurrent: number;
-  /** Calls that may wait; more are refused, so that one slow provider does not take every place of the relay. */
+  /** Calls that may wait; more are refused, so that one slow provider does not take all places of the relay. */
   readonly maxWaiting: number;
-  /** How long nothing must have come on a socket before it carries another call, in milliseconds. */
+  /** How long a socket rests after an answer before it carries another call, in milliseconds. */
   readonly quietMs: number;
-  /** How long no socket is reused after the provider sent what nobody asked for, in milliseconds. */
+  /** How long no socket is reused after a stray answer, in milliseconds. */
   readonly distrustMs: number;
-  /** Called when it did. */
+  /** Called after a stray answer. */
   readonly onStray: (origin: string) => void;
 }
 
 /**
- * No socket is used for so long before its provider has been seen to close idle ones: twice the way there takes less. One
- * that is closed earlier has met no time-out, but a restart, or a limit of calls.
+ * Sockets are not reused in the last second before the provider's observed idle timeout: a round trip takes less. A
+ * socket that closes within its first idle second met no timeout, but a restart or a limit of calls.
  */
 const CLOSE_MARGIN_MS = 1000;
 
-/** What one application has of a pool. */
+/** One application's share of a pool. */
 export class Party implements Links<Party> {
   previous: Party | undefined;
   next: Party | undefined;
-  /** Calls that wait or run; of them, those that run, and those that may last. */
+  /** Calls that wait or run; `running` and `streams` count those that run and those that are streams. */
   places = 0;
   running = 0;
   streams = 0;
@@ -55,39 +55,39 @@ export class Party implements Links<Party> {
 }
 
 /**
- * The sockets to one origin and the calls that wait for one.
+ * The sockets to one origin and the queue of calls for them.
  *
- * The places are shared out among applications, those that wait and those that run each: whose calls take long keeps
- * nobody else's waiting. It is the turn of the application that has fewest running.
+ * Waiting and running places are each shared fairly among applications, so that one with slow calls does not block the
+ * others. The next turn goes to the application with the fewest running calls.
  *
- * HTTP/1.1 knows whose an answer is by its place alone, so a provider that sends a second answer to one request answers
- * the next one with it. What comes on a socket that carries no call closes it. Therefore a socket rests after each answer:
- * a stray answer that is late by less than that meets nobody. One that is later is seen in most cases, too, and so is the
- * right answer that it pushes behind it: from then on no socket to this origin is reused for a while.
+ * HTTP/1.1 matches answers to requests only by their order. If a provider sends a second answer to one request, the
+ * next request on that socket gets it. Bytes that arrive on a socket without a call close it. So a socket rests after
+ * each answer: a stray answer that arrives during the rest does no harm. Most later ones are also noticed, as is the
+ * right answer that one displaces; from then on no socket to this origin is reused for a while.
  *
- * A reused socket is written to only after the event loop has read what was waiting on it. undici writes to one in the
- * check phase that follows; asked in the middle of a poll phase, it would do so before the loop comes back to the socket.
- * So it is asked in a check phase, and a whole poll phase lies between. Stray bytes of the provider close the socket
- * there, and the call goes out on a new one, instead of being answered by them (threats P22). One immediate per turn
- * serves all calls.
+ * A reused socket is written to only after the event loop has read what was pending on it. undici writes in the next
+ * check phase; dispatched in the middle of a poll phase, it would write before the loop gets back to that socket. So
+ * the pool dispatches in a check phase, and a whole poll phase lies in between. Stray bytes close the socket there, and
+ * the call is sent on a new one instead of being answered by them (threats P22). One setImmediate per turn serves all
+ * calls.
  */
 export class Pool implements PooledSocketOwner {
   readonly #origin: string;
   readonly #options: PoolOptions;
   readonly #parties = new Parties(() => new Party());
-  /** Of all calls that wait or run; of those that run; and of those that may last. */
+  /** Shares of the calls that wait or run, of those that run, and of the streams. */
   readonly #places: Shares;
   readonly #running: Shares;
   readonly #streams: Shares;
-  /** Those with calls that wait, in the order in which it is their turn. */
+  /** Applications with waiting calls, in round-robin order. */
   readonly #line = new LinkedList<Party>();
-  /** In the order in which their rests end. */
+  /** Resting sockets, in the order in which their rests end. */
   readonly #resting = new LinkedList<PooledSocket>();
-  /** Those that have rested, in the order of their last use. */
+  /** Sockets whose rest is over, in order of last use. */
   readonly #idle: PooledSocket[] = [];
-  /** In milliseconds of `performance.now()`. */
+  /** Until when no socket is reused, in milliseconds of `performance.now()`. */
   #distrustedUntil = 0;
-  /** How long a socket may have been idle that carries another call: less where the provider closes them earlier. */
+  /** Longest idle time after which a socket is still reused; lower where the provider closes sockets earlier. */
   #maxIdleMs: number;
   #isArmed = false;
   #restTimer: NodeJS.Timeout | undefined;
@@ -109,9 +109,9 @@ export class Pool implements PooledSocketOwner {
   }
 
   /**
-   * Takes a call in; it is sent when its turn comes. False when too many of its application wait already, and for a stream
-   * when streams have half of the places: they may last for hours, and must not keep the calls out that are over in a
-   * moment.
+   * Queues a call; it is sent when its turn comes. False when its application has its share of the places already. Also
+   * false for a stream when its application has its share of the streams. Streams get half of the running places: they
+   * may last for hours, and must not keep out short calls.
    */
   add(exchange: PooledCall): boolean {
     const party = this.#parties.of(exchange.applicationId);
@@ -133,7 +133,7 @@ export class Pool implements PooledSocketOwner {
   }
 
   /**
-   * Lets a call go.
+   * Removes a call and frees its socket.
    *
    * @param isWhole whether the answer was read to its end, so that the socket may carry another call.
    */
@@ -156,7 +156,7 @@ export class Pool implements PooledSocketOwner {
     if (this.#line.size > 0) this.#arm();
   }
 
-  /** Puts a call back whose kept socket ended under it. */
+  /** Queues a call again after its kept socket closed. */
   readd(exchange: PooledCall): void {
     const { socket, party } = exchange;
     if (socket === undefined || party === undefined) return;
@@ -164,7 +164,7 @@ export class Pool implements PooledSocketOwner {
     this.#enqueue(exchange, party);
   }
 
-  /** Ends idle sockets now and the others with their calls; resolves when all are gone. */
+  /** Closes idle sockets now and the others after their calls; resolves when all calls have ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#restTimer);
@@ -213,7 +213,7 @@ export class Pool implements PooledSocketOwner {
     }
   }
 
-  /** Of those that wait, the one with fewest calls under way; of several, the one whose turn was longest ago. */
+  /** The waiting application with the fewest running calls; of several, the one whose turn was longest ago. */
   #nextParty(): Party | undefined {
     let next = this.#line.first;
     for (let party = next?.next; party !== undefined; party = party.next) {
@@ -232,7 +232,7 @@ export class Pool implements PooledSocketOwner {
     }
   }
 
-  /** The socket used last comes first: the others grow old and are closed. */
+  /** Takes the most recently used socket, so that the others can time out. */
   #takeIdle(share: string): PooledSocket | undefined {
     if (this.#idle.length === 0) return undefined;
     const oldest = performance.now() - this.#maxIdleMs;
@@ -248,8 +248,9 @@ export class Pool implements PooledSocketOwner {
   }
 
   /**
-   * Never more sockets than calls may run at once: idle ones of other connections make room. Where there are none, a
-   * resting one will: its rest is waited for, since making new sockets for all calls costs more than the rests do.
+   * Opens a socket, but never more than there may be concurrent calls: an idle one of another connection is closed
+   * first. If only resting ones are left, the call waits for one, since new sockets for all calls would cost more than
+   * the rests.
    */
   #newSocket(share: string): PooledSocket | undefined {
     if (this.#running.total + this.#idle.length + this.#resting.size >= this.#options.maxConcurrent) {
@@ -261,7 +262,7 @@ export class Pool implements PooledSocketOwner {
   }
 
   #awaitRest(): undefined {
-    // The others end later.
+    // The other rests end later.
     if (this.#restTimer !== undefined) return;
     const restsUntil = this.#resting.first?.restsUntil ?? 0;
     this.#restTimer = setTimeout(
@@ -295,15 +296,16 @@ export class Pool implements PooledSocketOwner {
   }
 
   /**
-   * A request that meets a socket while the provider closes it may be lost, and only some can be sent again. A provider
-   * that closed one after so long does so again; those that are older are left to it, so that it shows when it does not.
+   * Learns the provider's idle timeout. A request on a socket that the provider is just closing may be lost, and only
+   * some can be sent again. A provider that closed a socket after this idle time will do so again. Older sockets are
+   * left open, unused: if one outlives the learned time, the limit is lifted.
    */
   #learn(idleMs: number, isProviders: boolean): void {
     if (!isProviders && idleMs > this.#maxIdleMs) this.#maxIdleMs = this.#options.keepAliveTimeoutMs;
     if (isProviders && idleMs > CLOSE_MARGIN_MS) this.#maxIdleMs = Math.max(idleMs - CLOSE_MARGIN_MS, idleMs / 2);
   }
 
-  /** Called when something came on a socket that carries no call. */
+  /** Called when bytes arrive on a socket that carries no call. */
   onStray(): void {
     const now = performance.now();
     if (now >= this.#distrustedUntil) this.#options.onStray(this.#origin);

@@ -4,53 +4,54 @@ import type { Links } from "../lib/shares.js";
 import type { Connect } from "./connector.js";
 import { Client, errors } from "./undici.js";
 
-/** What the sockets of one pool have in common. */
+/** Options shared by all sockets of one pool. */
 export interface PooledSocketOptions {
   readonly connect: Connect;
-  /** Header octets of an answer. */
+  /** Largest head of an answer, in bytes. */
   readonly maxHeaderBytes: number;
   readonly keepAliveTimeoutMs: number;
-  /** Whether a socket carries one call only, and the request says so (`connection: close`). */
+  /** Whether a socket carries only one call, which then sends `connection: close`. */
   readonly once: boolean;
-  /** Of all sockets of the process. */
+  /** Shared by all sockets of the process. */
   readonly pace: ReadPace;
 }
 
-/** Whoever keeps a socket. */
+/** The owner of a socket. */
 export interface PooledSocketOwner {
   /**
-   * Called whenever its socket has closed.
+   * Called when its socket has closed.
    *
-   * @param isProviders whether the provider has closed it, and not undici: it was idle for too long, or carried its last
-   *   call.
+   * @param isProviders whether the provider closed it, rather than undici after its idle timeout or its last call.
    */
   onClosed(socket: PooledSocket, isProviders: boolean): void;
-  /** Called when something came that is no answer to a request, and no notice that the provider closes the socket. */
+  /**
+   * Called when bytes arrive that are neither an answer to a request nor a notice that the provider closes the socket.
+   */
   onStray(): void;
 }
 
-/** How every answer begins (RFC 9112 section 2.3). The parser takes HTTP/2.0 and RTSP/1.0 as well. */
+/** How every answer begins (RFC 9112 section 2.3). undici's parser would also accept HTTP/2.0 and RTSP/1.0. */
 const VERSION = "HTTP/1.";
 
-/** Of one answer, so much is read as it comes: most are smaller, and wait for no larger one. */
+/** Bytes of each answer that are read without pacing, so that small answers never wait for large ones. */
 const AT_ONCE_BYTES = 64 * 1024;
-/** Of large answers, so much is read in one turn of the event loop: otherwise it would be 2 MiB of each socket. */
+/** Bytes of large answers read per turn of the event loop, over all sockets; without a limit, 2 MiB of each socket. */
 const TURN_BYTES = 256 * 1024;
 
-/** Shares out among sockets what is read of large answers in one turn of the event loop. */
+/** Limits how much of large answers is read in one turn of the event loop, and shares it among sockets. */
 export class ReadPace {
   #left = TURN_BYTES;
   #isArmed = false;
   readonly #waiting = new Set<PooledSocket>();
 
-  /** Whether a socket may read now; if not, it is told to when its turn comes. */
+  /** Whether a socket may read now. If not, its `readMore()` is called when its turn comes. */
   mayRead(socket: PooledSocket): boolean {
     if (this.#left > 0) return true;
     this.#waiting.add(socket);
     return false;
   }
 
-  /** Counts what was read. */
+  /** Counts bytes read, and renews the allowance in the next turn. */
   count(bytes: number): void {
     this.#left -= bytes;
     if (this.#isArmed) return;
@@ -69,19 +70,19 @@ export class ReadPace {
   }
 }
 
-/** What the provider may send next: nothing, since no request was written; the head of an answer; the rest of it. */
+/** What the provider may send next: nothing without a request, then the head of an answer, then the rest of it. */
 type Expected = "nothing" | "head" | "rest";
 
 /**
- * One socket to a provider, carrying one call at a time: an undici Client of its own, destroyed with a call that is
- * given up. A Client whose request is aborted would open a new socket for it, only to find out that it is not needed;
- * a destroyed one does not. And no request ever waits in a Client, where an answer could meet the wrong one.
+ * One socket to a provider, for one call at a time. Each has its own undici Client, which is destroyed when its call is
+ * abandoned: a Client whose request was only aborted would open a new socket that nobody needs. No request ever waits
+ * inside a Client, where it could get the wrong answer.
  */
 export class PooledSocket implements Links<PooledSocket> {
-  /** The pool's, while it rests. */
+  /** Links of the pool's list of resting sockets. */
   previous: PooledSocket | undefined;
   next: PooledSocket | undefined;
-  /** Calls with the same value may follow each other here. */
+  /** Calls with the same value may use this socket one after another. */
   readonly share: string;
   readonly #client: Client;
   readonly #owner: PooledSocketOwner;
@@ -93,9 +94,9 @@ export class PooledSocket implements Links<PooledSocket> {
   #restsSince = 0;
   #isHeld = false;
   #expected: Expected = "nothing";
-  /** Bytes read of the answer. */
+  /** Bytes of the answer read so far. */
   #taken = 0;
-  /** Characters of the version that have come. */
+  /** Characters of the version received so far. */
   #versionLength = 0;
 
   constructor(origin: string, share: string, options: PooledSocketOptions, owner: PooledSocketOwner) {
@@ -106,54 +107,54 @@ export class PooledSocket implements Links<PooledSocket> {
       connect: (dial, callback) => this.#watch(options.connect(dial, callback)),
       pipelining: options.once ? 0 : 1,
       maxHeaderSize: options.maxHeaderBytes,
-      // The deadline of the call covers these, and drips as well, which they do not (threats P03, P04).
+      // Off: the deadline of the call covers these, and also slow drips, which they do not (threats P03, P04).
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: options.keepAliveTimeoutMs,
-      // A provider's Keep-Alive field may shorten the time, not lengthen it.
+      // A provider's Keep-Alive field may shorten this time but not extend it.
       keepAliveMaxTimeout: options.keepAliveTimeoutMs,
     });
     this.#client.on("disconnect", (_origin, _clients, error) => this.#onDisconnect(error));
   }
 
-  /** Whether it can carry another call: open, and its last request left entirely. */
+  /** Whether it can carry another call: it is open, and its last request is fully written. */
   get isReusable(): boolean {
     return this.#socket !== undefined && !this.#socket.destroyed && this.#socket.writableLength === 0;
   }
 
-  /** Whether its socket carried a call before. */
+  /** Whether it has carried a call before. */
   get isUsed(): boolean {
     return this.#isUsed;
   }
 
-  /** Whether the socket ended by an error, so that an answer that ends with it cannot be known to be whole. */
+  /** Whether the socket closed with an error, so that an answer that ends with it may be incomplete. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
 
-  /** Until when it carries no call, in milliseconds of `performance.now()`. */
+  /** When its rest ends, in milliseconds of `performance.now()`. */
   get restsUntil(): number {
     return this.#restsUntil;
   }
 
-  /** Since when it carries no call, in milliseconds of `performance.now()`. */
+  /** When its last call ended, in milliseconds of `performance.now()`. */
   get restsSince(): number {
     return this.#restsSince;
   }
 
-  /** Sends a request, or tells the handler why not. */
+  /** Sends a request; on failure calls the handler's `onError()`. */
   send(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     this.#client.dispatch(request, handler);
   }
 
-  /** The request is about to be written: what comes from now on is taken for its answer. */
+  /** Call before a request is written: bytes that arrive from now on belong to its answer. */
   expectAnswer(): void {
     this.#expected = "head";
     this.#versionLength = 0;
     this.#taken = 0;
   }
 
-  /** The answer is whole: whatever comes before the next request closes the socket. */
+  /** Call after a complete answer: bytes that arrive before the next request close the socket. */
   rest(since: number, until: number): void {
     this.#isUsed = true;
     this.#expected = "nothing";
@@ -162,34 +163,37 @@ export class PooledSocket implements Links<PooledSocket> {
   }
 
   /**
-   * Takes no more from the provider until {@link readOn} is called: what it sends waits in the socket, then at the
-   * provider. undici has a pause of its own, but a socket that ends or fails during it ends the process with a failed
-   * assertion (7.30.2, Parser.finish in lib/dispatcher/client-h1.js): a provider must not be able to do that.
+   * Stops reading from the provider until {@link readOn} is called (backpressure): data is buffered in the socket, then
+   * at the provider. undici has a pause of its own, but a socket that ends or fails while paused crashes the process
+   * with a failed assertion (7.30.2, Parser.finish in lib/dispatcher/client-h1.js), which a provider must not be able
+   * to do.
    */
   hold(): void {
     this.#isHeld = true;
   }
 
-  /** What is waiting is read when its turn comes. */
+  /** Allows reading again; does not read now. */
   unhold(): void {
     this.#isHeld = false;
   }
 
-  /** What is waiting is read now; not to be called by a handler of undici, which reads on by itself. */
+  /**
+   * Allows reading again and reads what is buffered. Must not be called from an undici handler: undici then reads on.
+   */
   readOn(): void {
     this.unhold();
     this.readMore();
   }
 
-  /** What is waiting is read now, unless it is held. */
+  /** Reads what is buffered, unless reading is on hold. */
   readMore(): void {
     this.#socket?.emit("readable");
   }
 
-  /** Ends the socket at once, also while it connects; resolves when an open one is closed. */
+  /** Destroys the socket at once, even while it connects; resolves when an open one is closed. */
   destroy(): Promise<void> {
     const closed = this.#client.destroy();
-    // A Client does not know its socket before it is connected. The error ends the connect timer, too.
+    // A Client does not have its socket until that is connected. The error also clears the connect timer.
     this.#socket?.destroy(new Error("given up"));
     return closed;
   }
@@ -199,22 +203,22 @@ export class PooledSocket implements Links<PooledSocket> {
     this.#isBroken = false;
     this.#isUsed = false;
     if (socket === undefined) return;
-    // undici lets go of the process with each answer and holds on to it with each request: two calls into the system's
-    // library for nothing, since the listener holds on to it anyway.
+    // undici unrefs the socket after each answer and refs it for each request: two native calls for nothing, since the
+    // listener keeps the process alive anyway.
     socket.ref = itself;
     socket.unref = itself;
-    // undici takes bytes from a socket by this alone. Neither undici 7 nor a line of Node.js up to 26 has a public way to
-    // look at them first: `onread` of node:net replaces reading, and only for sockets that are made with it.
+    // undici reads a socket only with this method. Neither undici 7 nor any Node.js release line up to 26 has a public
+    // way to see the bytes first: `onread` of node:net replaces reading, and only for sockets created with it.
     socket.read = (size) => this.#read(socket, size);
     socket.on("error", () => {
       this.#isBroken = true;
-      // A TLS error after the handshake is only reported by Node.js; without this, the call would wait for its deadline.
+      // After the handshake Node.js only reports TLS errors; without this, the call would wait for its deadline.
       socket.destroy();
     });
   }
 
   #read(socket: Socket, size: number | undefined): Buffer | null {
-    // Node.js itself asks without taking anything.
+    // Node.js itself calls read(0), which takes nothing.
     if (this.#isHeld && size !== 0) return null;
     const isPaced = this.#taken >= AT_ONCE_BYTES && size !== 0;
     if (isPaced && !this.#pace.mayRead(this)) return null;
@@ -230,7 +234,7 @@ export class PooledSocket implements Links<PooledSocket> {
     return null;
   }
 
-  /** Whether the bytes can be the beginning of an answer; empty lines may stand before it. */
+  /** Whether the bytes can begin an answer; empty lines may precede it. */
   #beginsAnswer(chunk: Buffer): boolean {
     for (const byte of chunk) {
       if (this.#versionLength === 0 && (byte === CR || byte === LF)) continue;
@@ -243,7 +247,7 @@ export class PooledSocket implements Links<PooledSocket> {
     return true;
   }
 
-  /** What stands in one packet with the end of an answer is seen by undici's parser alone. */
+  /** Only undici's parser sees stray bytes in the same packet as the end of an answer. */
   #onDisconnect(error: Error): void {
     if (this.#expected === "nothing" && error instanceof errors.SocketError && this.#socket?.readableEnded === false) {
       this.#owner.onStray();
@@ -255,7 +259,9 @@ export class PooledSocket implements Links<PooledSocket> {
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** Some servers say that they close an idle socket, with a 408 (RFC 9110 section 15.5.9); empty lines say nothing. */
+/**
+ * Whether bytes on an idle socket are harmless: some servers announce its closing with a 408 (RFC 9110 section 15.5.9).
+ */
 function isClosingNotice(chunk: Buffer): boolean {
   return /^(?:HTTP\/1\.[01] 408[ \r]|[\r\n]*$)/.test(chunk.toString("latin1", 0, 16));
 }

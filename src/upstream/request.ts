@@ -2,31 +2,31 @@ import type { Readable } from "node:stream";
 import type { Bytes } from "../lib/chunks.js";
 import type { CallerSignal } from "../model/caller-signal.js";
 
-/** Calls to one origin, of a process: a slow provider has well below RELAY_MAX_IN_FLIGHT of them. */
+/** Default limits of calls to one origin, per process: a slow provider gets far fewer than RELAY_MAX_IN_FLIGHT. */
 export const ORIGIN_LIMITS = { maxConcurrent: 200, maxWaiting: 400 } as const;
 
-/** A request body that is sent as it comes. */
+/** A streamed request body. */
 export interface StreamedBody {
-  /** Octets that are announced; undefined: not known beforehand. */
+  /** Announced length in bytes; undefined when not known beforehand. */
   readonly length: number | undefined;
-  /** Octets that have come. */
+  /** Bytes received so far. */
   readonly taken: number;
-  /** Whether everything that has come is still here, so that it can be sent from its beginning. */
+  /** Whether all bytes received so far are still kept, so that the body can be sent from its beginning. */
   readonly isWhole: boolean;
-  /** The beginning of it, as far as it is kept. */
+  /** The kept beginning of the body. */
   readonly start: Uint8Array;
   /**
-   * The body from its beginning, its bytes where all of it is here; ends what was opened before. Fails with the RelayError of
-   * a body that must not be sent, or of one whose beginning is not here any more.
+   * Opens the body from its beginning, and destroys the reader opened before. Returns the bytes when all of it is here.
+   * Fails with a RelayError when the body must not be sent, or when its beginning is no longer kept.
    */
   open(): Readable | Uint8Array;
-  /** Takes no more from the caller until it is opened again or `release()` is called, so that it stays as whole as it is. */
+  /** Pauses reading from the caller until `open()` or `release()`, so that no more of the beginning is lost. */
   hold(): void;
-  /** What is open goes on. */
+  /** Resumes the open reader. */
   release(): void;
 }
 
-/** One HTTP request to a provider, fully decided: nothing in it is caller text that was not judged. */
+/** One HTTP request to a provider, fully decided: it contains no unchecked text of the caller. */
 export interface UpstreamRequest {
   /** `https://host[:port]`, lower-case, from the provider's own list. */
   readonly origin: string;
@@ -36,11 +36,13 @@ export interface UpstreamRequest {
   /** Flat list name, value, name, value, …; exactly one credential; no Host, Content-Length or hop-by-hop fields. */
   readonly headers: readonly string[];
   readonly body: Uint8Array | undefined;
-  /** A body that is sent as it comes, instead. Only `stream()` gives it the time that it takes. */
+  /** A streamed body, instead of `body`. Only `stream()` extends the deadline while it is sent. */
   readonly streamedBody?: StreamedBody | undefined;
-  /** Whose call it is: the places at an origin are shared out among applications. */
+  /** The call's application: an origin's places are shared fairly among applications. */
   readonly applicationId: string;
-  /** Whose token the request carries; sockets are kept apart by it with reuse policy `connection`. */
+  /**
+   * The connection whose token the request carries; with reuse policy `connection`, sockets are not shared between two.
+   */
   readonly connectionId: string;
   /** Whether addresses in private networks may be dialled for this provider. */
   readonly allowPrivateNetwork: boolean;
@@ -51,7 +53,7 @@ export interface UpstreamHead {
   readonly statusCode: number;
   /**
    * Field lines as received: name, value, name, value, … (latin1 text). Content-Encoding and Content-Length still
-   * speak of the body as it was sent.
+   * describe the body as it was sent.
    */
   readonly rawHeaders: readonly string[];
 }
@@ -64,68 +66,70 @@ export interface UpstreamAnswer extends UpstreamHead {
   readonly body: Bytes;
 }
 
-/** A provider's answer that is handed on as it comes. */
+/** A provider's answer, streamed. */
 export interface UpstreamStream extends Omit<UpstreamAnswer, "body"> {
   /**
-   * Body after transfer and content decoding, to be read once; the provider's socket is read no faster. Throws the
-   * RelayError of an answer that ends before its end, PROVIDER_TIMEOUT of one that stands still, RESPONSE_TOO_LARGE of
-   * one that grows beyond reason when it is decoded, or the signal's reason.
+   * Body after transfer and content decoding, with backpressure to the provider's socket. Can be read once. Throws
+   * RelayError PROVIDER_RESPONSE_INVALID for a truncated answer, PROVIDER_TIMEOUT for a stalled one, RESPONSE_TOO_LARGE
+   * for a decompression bomb, or the signal's reason.
    */
   readonly body: AsyncIterableIterator<Buffer>;
-  /** The whole body, where all of it has come with the head and `body` was not asked for; undefined otherwise. */
+  /**
+   * The whole body, if all of it has arrived, it needs no decoding and `body` was not read yet; undefined otherwise.
+   */
   whole(): Buffer | undefined;
-  /** The deadline of the call has been kept: from here on only the limits of a stream count. */
+  /** Ends the deadline of the call: from now on only the limits of a stream apply. */
   begin(): void;
-  /** Gives up what is left of it; to be called in the end, also when nothing is left. */
+  /** Abandons the rest of the answer. Must always be called in the end, even when nothing is left. */
   close(): void;
 }
 
-/** A share of the memory that all calls have together. */
+/** One call's share of the memory budget. */
 export interface MemoryShare {
-  /** Counts bytes that are held from now on. False, with nothing counted, when there is no room for them. */
+  /** Charges bytes that are held from now on. False, with nothing charged, when there is no room for them. */
   reserve(bytes: number): boolean;
-  /** Takes bytes back that turned out not to be held. */
+  /** Returns bytes that are not held after all. */
   giveBack(bytes: number): void;
 }
 
-/** How long and by whom a request may be ended, and what it may hold. */
+/** When and by whom a request is ended, and how much memory it may hold. */
 export interface UpstreamLimits {
-  /** Counts the answer as it arrives; without it, only the limit of one answer counts. */
+  /** Charged as the answer arrives; without it, only the size limit of one answer applies. */
   readonly memory?: MemoryShare | undefined;
   /** When the call must have ended, in milliseconds of `performance.now()`. */
   readonly deadline: number;
-  /** Aborts when the caller is gone. */
+  /** Aborts when the caller disconnects. */
   readonly signal: CallerSignal | undefined;
   /**
-   * Asked in the moment before the first byte is written; false: nothing is, and it fails with PROVIDER_TIMEOUT. By
-   * default it may.
+   * Called just before the first byte is written. If it returns false, nothing is written and the request fails with
+   * PROVIDER_TIMEOUT. Without it, requests are always written.
    */
   readonly mayBegin?: (() => boolean) | undefined;
 }
 
-/** What is learned of a request on its way. */
+/** What is recorded about a request while it runs. */
 export interface RequestProgress {
-  /** Milliseconds that it waited for its turn among the calls to its origin; added to what is there. */
+  /** Milliseconds in the queue of its origin; added to the previous value. */
   queueMs: number | undefined;
-  /** Whether it was written, at least in part; undefined or false when nothing left the relay. */
+  /** Whether it was written, at least in part; undefined or false when nothing was sent. */
   wasSent?: boolean;
-  /** The head of its answer, also of one whose body is lost or cannot be read. */
+  /** Head of the answer, even if its body was lost or cannot be read. */
   head?: UpstreamHead | undefined;
 }
 
-/** The only way out to providers. */
+/** The HTTP client for providers; the only code that connects to them. */
 export interface Upstream {
   /**
    * Sends one request and reads the whole answer. Never follows a redirect, never retries.
    *
    * Rejects with RelayError PROVIDER_UNREACHABLE, PROVIDER_TIMEOUT, PROVIDER_RESPONSE_INVALID, RESPONSE_TOO_LARGE
    * or OVERLOADED (no memory left for the answer), or INTERNAL_ERROR (the request cannot be written as HTTP);
-   * rejects with the signal's reason when the caller is gone.
+   * rejects with the signal's reason when the caller disconnects.
    */
   send(request: UpstreamRequest, limits: UpstreamLimits, progress?: RequestProgress): Promise<UpstreamAnswer>;
   /**
-   * Sends one request and reads the head of the answer. Rejects as `send()` does, but knows no RESPONSE_TOO_LARGE:
-   * however large the answer is, only some 64 KiB of it are here at a time.
+   * Sends one request and reads the head of the answer. Rejects as `send()` does, except with RESPONSE_TOO_LARGE: only
+   * about 64 KiB of the answer are buffered at a time, however large it is.
    */
   stream(request: UpstreamRequest, limits: UpstreamLimits, progress?: RequestProgress): Promise<UpstreamStream>;
   close(): Promise<void>;

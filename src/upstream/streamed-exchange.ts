@@ -4,34 +4,35 @@ import { type AnswerFields, Exchange, isChunkedOrNone } from "./exchange.js";
 import { relayError } from "./failure.js";
 import type { UpstreamStream } from "./request.js";
 
-/** Bytes of an answer that wait here to be taken; then the provider's socket is not read. */
+/** Bytes of an answer that are buffered before the relay stops reading the provider's socket. */
 const WAITING_BYTES = 64 * 1024;
 
 const NO_CODINGS: readonly ContentCoding[] = [];
 
 /**
- * A request whose answer is handed over with its head: it is that answer itself. One object, no closures: V8 makes the
- * accessor of an object literal among the old objects, and with it all that the accessor can reach, the whole request.
+ * A request whose answer is passed on as soon as its head arrives; the object is also that answer. One object, no
+ * closures: V8 allocates the accessors of an object literal in the old generation, which would promote all that they
+ * reach, the whole request.
  */
 export class StreamedExchange extends Exchange<UpstreamStream> implements UpstreamStream {
   readonly isStream = true;
   statusCode = 0;
   rawHeaders: readonly string[] = [];
   isPossiblyTruncated = false;
-  /** Of a head that is not handed over yet. */
+  /** Fields of a head that is not passed on yet. */
   #fields: AnswerFields | undefined;
-  /** Undefined where there is one that is not known here. */
+  /** Undefined when one of them is unknown. */
   #codings: readonly ContentCoding[] | undefined;
-  /** What has come before anybody reads it: most answers are small, and whole by then. */
+  /** Bytes that arrived before anybody reads: most answers are small and complete by then. */
   readonly #early: Buffer[] = [];
   #earlyBytes = 0;
-  /** Made for who reads on. */
+  /** Created when `body` is first read. */
   #body: Readable | undefined;
   #pieces: AsyncIterableIterator<Buffer> | undefined;
   #isComplete = false;
   #failure: Error | undefined;
   #idleTimer: NodeJS.Timeout | undefined;
-  /** Whether the provider is waited for, and not whoever reads the body. */
+  /** Whether the relay waits for the provider, rather than for the reader of the body. */
   #isWanted = true;
   readonly #startedAt = performance.now();
 
@@ -41,7 +42,7 @@ export class StreamedExchange extends Exchange<UpstreamStream> implements Upstre
   }
 
   whole(): Buffer | undefined {
-    // Without a byte it does not matter which coding it has.
+    // An unknown coding gets here only with an empty body, where it does not matter.
     const isPlain = this.#codings === undefined || this.#codings.length === 0;
     if (!this.#isComplete || this.#body !== undefined || !isPlain) return undefined;
     const [first, ...more] = this.#early;
@@ -68,9 +69,10 @@ export class StreamedExchange extends Exchange<UpstreamStream> implements Upstre
     this.rawHeaders = fields.lines;
     this.#fields = fields;
     this.#codings = codings;
-    // Whether there is anything to decode, or an end that is told by a coding, is known with the first byte.
+    // Otherwise wait for the first byte: only then is it known whether there is anything to decode, or a coding that
+    // marks the end.
     if (codings?.length === 0 || (codings !== undefined && fields.isDelimited)) this.#handOver(false);
-    // A 304 has no body, but may tell the length of the one it stands for, which undici takes for a mismatch.
+    // A 304 has no body, but its Content-Length may be that of the omitted body, which undici takes for a mismatch.
     return statusCode === 304 && fields.contentLength > 0 ? this.finish(false) : true;
   }
 
@@ -85,8 +87,9 @@ export class StreamedExchange extends Exchange<UpstreamStream> implements Upstre
   }
 
   /**
-   * A piece of the request's body was taken. As long as it goes out, the deadline is for the next piece of it, and then for
-   * the head of the answer; an answer that has begun is not silent while the provider still takes the body.
+   * Called when a piece of the request's body was sent. Each piece restarts the timer of the deadline, for the next
+   * piece and then for the head of the answer, until the total limit of a stream. Once the answer is being read, each
+   * piece restarts its idle timer instead.
    */
   onBodySent(): void {
     if (this.isOver || this.request.streamedBody === undefined) return;
@@ -94,7 +97,7 @@ export class StreamedExchange extends Exchange<UpstreamStream> implements Upstre
     else if (performance.now() - this.#startedAt < this.answerLimits.streamTimeoutMs) this.renewDeadline();
   }
 
-  /** Nothing came for too long. */
+  /** Called when no byte arrived for too long. */
   onIdle(): void {
     if (this.#isWanted) this.failAs("silent");
   }
@@ -118,7 +121,7 @@ export class StreamedExchange extends Exchange<UpstreamStream> implements Upstre
     this.#body?.destroy(this.#failure);
   }
 
-  /** Hands over the head, unless that was done. */
+  /** Passes the head on, once. */
   #handOver(isEmpty: boolean): void {
     const fields = this.#fields;
     if (fields === undefined) return;
@@ -127,7 +130,7 @@ export class StreamedExchange extends Exchange<UpstreamStream> implements Upstre
     this.succeed(this);
   }
 
-  /** Whether more is wanted. */
+  /** Buffers a chunk; false when the buffer is full. */
   #add(chunk: Buffer): boolean {
     if (this.#body !== undefined) return this.#body.push(chunk);
     this.#early.push(chunk);
@@ -153,12 +156,12 @@ export class StreamedExchange extends Exchange<UpstreamStream> implements Upstre
         done(error);
       },
     });
-    // Whoever reads it learns of a failure there; nobody may be reading it yet.
+    // Readers get the error from their iterator; without this listener it would be uncaught when nobody reads yet.
     body.on("error", () => {});
     return body;
   }
 
-  /** Never called while undici hands bytes over: the body is read by those who wait for it. */
+  /** Never called from undici's handlers: only a waiting reader reads the body. */
   #onWanted(): void {
     if (this.isOver || this.#isWanted) return;
     this.#isWanted = true;

@@ -4,8 +4,8 @@ import type * as undici from "undici";
 const require = createRequire(import.meta.url);
 
 /*
- * What this folder uses of undici. Its index loads `fetch()`, caches, WebSocket and more besides: some 80 modules that
- * nothing here calls, and 7 MiB of each process at rest (Node.js 20). Its version is fixed in package.json.
+ * The parts of undici that this folder uses. Its index also loads `fetch()`, caches, WebSocket and more: some 80
+ * modules that nothing here calls, and 7 MiB of each idle process (Node.js 20). Its version is pinned in package.json.
  */
 
 /** Sends requests over one socket. */
@@ -15,5 +15,5 @@ export type Client = undici.Client;
 /** Opens sockets, with TLS or without. */
 export const buildConnector = require("undici/lib/core/connect.js") as typeof undici.buildConnector;
 
-/** The errors that these two fail with. */
+/** The errors of these two. */
 export const errors = require("undici/lib/core/errors.js") as typeof undici.errors;

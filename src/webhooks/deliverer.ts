@@ -5,25 +5,25 @@ import { headerValue } from "../upstream/exchange.js";
 import type { Upstream } from "../upstream/request.js";
 import { type DueEvent, openWebhookSecret, signatureFields, type WebhookStore } from "./webhook-store.js";
 
-/** What sending needs. */
+/** What sending an event needs. */
 interface SendWebhookOptions {
-  /** A way out whose answers are small: nothing is read of one but its status and Retry-After. */
+  /** Should limit answers to a small size: only the status and Retry-After are used. */
   readonly upstream: Upstream;
   readonly sealer: Sealer;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Default 15,000 ms: the least that the specification recommends, for receivers that work before they answer. */
+  /** Default 15,000 ms: the minimum that the specification recommends, for receivers that work before they answer. */
   readonly deadlineMs?: number;
 }
 
-/** How long a receiver has to answer, in milliseconds, when nothing else is said. */
+/** Default time for a receiver to answer, in milliseconds. */
 const DELIVERY_DEADLINE_MS = 15_000;
 
 const FIELDS = ["content-type", "application/json", "user-agent", "provider-call-relay", "accept-encoding", "identity"];
 
 /**
- * Sends one event to its endpoint, signed now, through the same guarded way out as every call: no private network, no
- * redirect. Rejects as `Upstream.send`, or with RelayError STORE_UNAVAILABLE when the secret does not open.
+ * Signs one event and sends it to its endpoint, through the same guarded client as every call: no private network, no
+ * redirect. Rejects as `Upstream.send`, or with RelayError STORE_UNAVAILABLE when the secret cannot be opened.
  */
 async function sendWebhook(
   { upstream, sealer, now, deadlineMs = DELIVERY_DEADLINE_MS }: SendWebhookOptions,
@@ -49,14 +49,14 @@ async function sendWebhook(
   return { statusCode: answer.statusCode, retryAfter: headerValue(answer.rawHeaders, "retry-after") };
 }
 
-/** What delivering needs. */
+/** What a deliverer needs. */
 export interface DelivererOptions extends SendWebhookOptions {
   readonly webhooks: Pick<WebhookStore, "claimDue" | "finish" | "putOff">;
-  /** From 0 up to 1. */
+  /** At least 0, less than 1. */
   readonly random: () => number;
   /** Called once per finished attempt; for logs. */
   readonly onDelivery: (delivery: Delivery) => void;
-  /** Called for what no delivery should end with: a store that cannot be used, a fault. */
+  /** Called for unexpected errors: an unusable store, a fault. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -64,32 +64,35 @@ export interface DelivererOptions extends SendWebhookOptions {
 export interface Delivery {
   readonly event: DueEvent;
   readonly outcome: DeliveryDecision["kind"];
-  /** Undefined when no answer came. */
+  /** Undefined without an answer. */
   readonly statusCode: number | undefined;
-  /** Why no answer came; never to be printed whole. */
+  /** Why no answer came; must never be printed whole. */
   readonly error: unknown;
 }
 
-/** Delivers events for as long as it is open. */
+/** Delivers events until it is closed. */
 export interface Deliverer {
-  /** Looks for events that are due now. The deliverer does so by itself every second. */
+  /** Looks for due events now; the deliverer also does so every second. */
   nudge(): void;
-  /** Begins no more; resolves when what is under way has ended. After `graceMs` milliseconds it is ended. */
+  /** Starts no new deliveries; resolves when those in progress have ended. Aborts them after `graceMs` milliseconds. */
   close(graceMs: number): Promise<void>;
 }
 
 /**
- * Other processes write events, too: commands, other relays. So the store is asked, which costs one look into an index,
- * and a second is soon enough for what a person's doing caused. Being told by this process's own store would only save
- * a part of that second for a part of the events.
+ * How often the store is polled. Other processes write events too: commands, other relays. A poll costs one index
+ * lookup, and a second is soon enough for events caused by people. Notifications from this process's own store would
+ * save only part of that second, and only for some events.
  */
 const POLL_MS = 1000;
-/** Endpoints that are delivered to at once: so many that hang do not hold up the others. */
+/** Concurrent deliveries, enough that hanging endpoints do not hold up the others. */
 const MAX_CONCURRENT = 32;
-/** How long a claim outlives its owner, in milliseconds: longer than a delivery may take, and its event is written. */
+/** How long a claim is valid, in milliseconds: longer than a delivery and the update of its event may take. */
 const CLAIM_MS = 2 * DELIVERY_DEADLINE_MS;
 
-/** Begins at once with what has waited. Everything is caught in here: no event and no receiver can end the process. */
+/**
+ * Creates a deliverer, which starts at once with waiting events. Catches every error: no event and no receiver can
+ * crash the process.
+ */
 export function createDeliverer(options: DelivererOptions): Deliverer {
   const { webhooks, now, onFault } = options;
   const stop = new AbortController();
@@ -130,35 +133,38 @@ async function attempt(
   try {
     return { answer: await sendWebhook(options, event, signal), error: undefined };
   } catch (error) {
-    // Told to onDelivery; whatever it is, the event is tried again.
+    // Reported to onDelivery; whatever it is, the event is retried.
     return { answer: undefined, error };
   }
 }
 
 function stopping(): RelayError {
-  return new RelayError("PROVIDER_UNREACHABLE", "The relay is stopping; the event is delivered by the next one.");
+  return new RelayError(
+    "PROVIDER_UNREACHABLE",
+    "The relay is stopping; the event will be retried later, unless this was the last attempt.",
+  );
 }
 
-/** What is worked on, and how. */
+/** Options of {@link createSlots}. */
 interface SlotsOptions<Item> {
-  /** Items at once. */
+  /** Most concurrent items. */
   readonly most: number;
-  /** Takes at most so many items that nobody else works on; none when there are none. */
+  /** Claims at most this many items; empty when there are none. */
   readonly take: (count: number) => Promise<readonly Item[]>;
   readonly run: (item: Item) => Promise<void>;
-  /** Called with what `take` or `run` rejects with; the item is left to whoever takes it next. */
+  /** Called with the error of `take` or `run`; the item is left to whoever claims it next. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** Work of which only so much is done at once. */
+/** A worker pool with limited concurrency. */
 interface Slots {
-  /** Takes items until there are none or no slot is free; a slot that becomes free does so by itself. Never throws. */
+  /** Takes items until there are none or no slot is free. Runs by itself when a slot becomes free. Never throws. */
   fill(): void;
-  /** Takes no more; resolves when what was taken is done. */
+  /** Takes no more items; resolves when those already taken are done. */
   close(): Promise<void>;
 }
 
-/** Takes items in one go at a time, so that two never ask for the same free slot. */
+/** Creates the pool. Only one `take()` runs at a time, so that two never compete for the same free slot. */
 function createSlots<Item>({ most, take, run, onFault }: SlotsOptions<Item>): Slots {
   const running = new Set<Promise<void>>();
   let taking = Promise.resolve();
@@ -205,16 +211,16 @@ function createSlots<Item>({ most, take, run, onFault }: SlotsOptions<Item>): Sl
   };
 }
 
-/** What a receiver answered. */
+/** A receiver's answer. */
 interface ReceiverAnswer {
   readonly statusCode: number;
-  /** Value of the Retry-After field, empty without one. */
+  /** Value of the Retry-After field; empty without one. */
   readonly retryAfter: string;
 }
 
 /**
- * What follows from one attempt: the event was delivered, is tried again, or is given up. The endpoint's next event may
- * be sent at `freeAt`. Times are milliseconds since the epoch.
+ * What follows from one attempt: the event is delivered, retried or given up. The endpoint's next event may be sent at
+ * `freeAt`. Times are milliseconds since the epoch.
  */
 type DeliveryDecision =
   | { readonly kind: "delivered" | "givenUp"; readonly freeAt: number }
@@ -224,7 +230,7 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Behind the first attempt, the second, …: the schedule of the Standard Webhooks specification, three days in all. */
+/** Delays after each attempt: the schedule of the Standard Webhooks specification, three days in total. */
 const DELAYS_MS = [
   5 * SECOND_MS,
   5 * MINUTE_MS,
@@ -236,23 +242,23 @@ const DELAYS_MS = [
   20 * HOUR_MS,
   24 * HOUR_MS,
 ];
-/** Added to a delay at most, as a part of it: what failed at once must not come back at once. */
+/** Largest fraction added to a delay: events that failed together must not be retried together. */
 const JITTER = 0.1;
-/** An event that waited for its turn longer than the whole schedule has no more than the attempt it is in. */
+/** An older event gets no retry: it has waited for its turn longer than the whole schedule. */
 const MAX_AGE_MS = 5 * 24 * HOUR_MS;
 /**
- * After a failure the endpoint rests until that event's next try, but not longer than this: a short outage keeps the
- * order of events, a receiver that is down is not hammered, and one event that it refuses does not hold up the others.
+ * Longest rest of an endpoint after a failure; it otherwise rests until that event's next try. So a short outage keeps
+ * the order of events, a receiver that is down is not hammered, and one refused event does not hold up the others.
  */
 const MAX_REST_MS = 10 * SECOND_MS;
-/** The receiver wants no more of this event. */
+/** 410 Gone: the receiver does not want this event any more. */
 const GONE = 410;
 
 /**
  * Decides what follows from an attempt. Pure.
  *
- * @param answer undefined when none came.
- * @param random from 0 up to 1.
+ * @param answer undefined if none came.
+ * @param random at least 0, less than 1.
  */
 export function decideDelivery(
   answer: ReceiverAnswer | undefined,

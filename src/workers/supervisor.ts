@@ -7,16 +7,18 @@ import type { Metric } from "../telemetry/metric.js";
 import { sumOf } from "../telemetry/metrics.js";
 import { isMessage, type Message, type ServiceUrls, watchPulse } from "./worker.js";
 
-/** Adds up the metrics of all workers for whichever of them is asked. */
+/** Adds up the metrics of all workers, for any worker that asks. */
 interface WorkerMetrics {
-  /** Counts a worker from now on; what it has counted is kept when it ends. */
+  /** Includes a worker from now on; its counts are kept when it ends. */
   add(worker: Worker): void;
 }
 
-/** A worker answers in a few milliseconds unless its event loop is held; then what it said last counts. */
+/** A worker answers in a few milliseconds unless its event loop is blocked; then its last report counts. */
 const WAIT_MS = 1000;
 
-/** Nothing counted yet. A sum never goes back: it is of what each worker said last, those that have ended included. */
+/**
+ * Starts with no counts. A sum never decreases: it is over each worker's last report, including those that have ended.
+ */
 function createWorkerMetrics(): WorkerMetrics {
   const latest = new Map<Worker, readonly Metric[]>();
   const asked = new Map<Worker, () => void>();
@@ -45,7 +47,9 @@ function createWorkerMetrics(): WorkerMetrics {
     }
   }
 
-  /** Gauges end with their process. One worker after the other, since each adds to the same sum. */
+  /**
+   * Keeps the counts of a worker that ended, without gauges. One worker after another, since all add to the same sum.
+   */
   function keep(worker: Worker): void {
     asked.get(worker)?.();
     lastKept = lastKept.then(async () => {
@@ -60,13 +64,13 @@ function createWorkerMetrics(): WorkerMetrics {
     add(worker) {
       latest.set(worker, []);
       worker.on("message", (message: unknown) => onMessage(worker, message));
-      // For one that had no last word. It may come after 'exit'; after this nothing does.
+      // For a worker that sent no last report. Messages may arrive after 'exit', but not after 'close'.
       worker.process.once("close", () => keep(worker));
     },
   };
 }
 
-/** Resolves when the worker has answered, or cannot any more. */
+/** Asks a worker for its metrics; resolves when it has answered or can no longer answer. */
 function ask(worker: Worker, asked: Map<Worker, () => void>): Promise<void> {
   return new Promise((resolve) => {
     asked.set(worker, resolve);
@@ -74,53 +78,57 @@ function ask(worker: Worker, asked: Map<Worker, () => void>): Promise<void> {
   });
 }
 
-/** False when the worker is gone. */
+/** Sends a message; false when the worker is gone. */
 function send(worker: Worker, message: Message): boolean {
   if (!worker.isConnected()) return false;
   worker.send(message);
   return true;
 }
 
-/** What supervising needs. */
+/** Options of {@link supervise}. */
 interface SupervisorOptions {
   readonly count: number;
   readonly logger: Logger;
-  /** Resolves when everything is to end. */
+  /** Resolves when the service should stop. */
   readonly stop: Promise<void>;
-  /** Called once, when all workers serve. */
+  /** Called once, when all workers are serving. */
   readonly started?: (urls: ServiceUrls) => void;
-  /** How long a worker may take to finish its calls, in milliseconds; it is killed some time after that. */
+  /** How long a worker may take to finish its calls, in milliseconds; it is killed {@link MARGIN_MS} later. */
   readonly graceMs: number;
 }
 
-/** Store, keys and definitions are read, and the port is bound, in a second or two. Milliseconds. */
+/**
+ * Time for a worker to start, in milliseconds; opening the store, reading keys and definitions and binding the port
+ * takes a second or two.
+ */
 const START_MS = 30_000;
-/** Beside its calls a worker finishes refreshes and deliveries, each with a deadline of its own. Milliseconds. */
+/** Extra time, in milliseconds, for a worker to finish refreshes and deliveries, which have their own deadlines. */
 const MARGIN_MS = 20_000;
 /**
- * How long a worker that is replaced keeps connections that rest: whoever uses one in that time is told to open a new
- * one, and what rests longer is closed as any idle connection may be (RFC 9112 section 9.5). Milliseconds.
+ * How long a worker that is being replaced keeps idle connections, in milliseconds. A client that uses one in that time
+ * is told to open a new one; longer idle ones are closed, as any idle connection may be (RFC 9112 section 9.5).
  */
 const QUIET_MS = 2000;
 /**
- * Pause before a worker is replaced where those before it ended by themselves soon after their start: none for the first
- * two, then a second, doubled up to this. Milliseconds.
+ * Longest backoff before replacing a worker, in milliseconds, after workers crashed soon after their start: no pause
+ * after the first, then one second after two, doubled each time up to this.
  */
 const MAX_PAUSE_MS = 30_000;
-/** A worker that lived this long did not end of how it was started, in milliseconds. */
+/** A worker that lived this long did not end because of its start, in milliseconds. */
 const STEADY_MS = 60_000;
 const STOP_SIGNALS: ReadonlySet<string | null> = new Set(["SIGTERM", "SIGINT"]);
-/** Signals of others, such as an operator and the kernel that is out of memory: no sign that the next one ends as well. */
+/** Signals from outside, such as an operator or the kernel's OOM killer: the next worker need not end as well. */
 const FROM_OUTSIDE: ReadonlySet<string | null> = new Set([...STOP_SIGNALS, "SIGKILL"]);
 
 /**
- * Runs `count` workers on one port: replaces each that ends, and on SIGHUP all of them, one after the other, so that
- * every call finds one. Resolves to the exit code: 0 after a clean stop, or that of a worker that could not start.
+ * Runs `count` workers on one port. Replaces each that ends, and on SIGHUP all of them, one after another, so that
+ * every call finds one. Resolves to the exit code: 0 after a clean stop, 1 if a worker did not end cleanly, or that of
+ * the first worker if it could not start.
  */
 export async function supervise(options: SupervisorOptions): Promise<number> {
   const { count, logger } = options;
   const supervisor = new Supervisor(options);
-  // From the start to the end: unheard it would end this process, and the workers with it.
+  // Handled from start to end: without a listener SIGHUP would end this process and the workers with it.
   process.on("SIGHUP", () => void supervisor.restart());
   const ended = options.stop.then(() => supervisor.stop());
   const first = await supervisor.start();
@@ -133,31 +141,31 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
   return ended;
 }
 
-/** Ends all workers at once, with whatever they are doing. */
+/** Kills all workers at once, whatever they are doing. */
 export function killWorkers(): void {
   for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill("SIGKILL");
 }
 
-/** One worker that serves. */
+/** A worker that is serving. */
 interface Life {
   readonly startedAt: number;
-  /** How many signals to start anew had come before it was started: it has read what was there then. */
+  /** Number of restart signals before it started; it has read the configuration of that time. */
   readonly generation: number;
 }
 
 type Started = (ServiceUrls & { readonly worker: Worker }) | number;
 
-/** The workers of one service; ended by `stop()`. */
+/** The workers of one service, until `stop()`. */
 class Supervisor {
   readonly #options: SupervisorOptions;
-  /** All that have not ended: those that start, serve, or are being ended. */
+  /** All workers that have not ended: starting, serving or stopping. */
   readonly #living = new Set<Worker>();
   readonly #serving = new Map<Worker, Life>();
   readonly #starting = new Set<Promise<Started>>();
   readonly #metrics = createWorkerMetrics();
   readonly #stopping = new AbortController();
   #generation = 0;
-  /** Workers in a row that ended by themselves soon after their start. */
+  /** Consecutive workers that ended by themselves soon after their start. */
   #shortLives = 0;
   #restart: Promise<void> | undefined;
 
@@ -165,18 +173,18 @@ class Supervisor {
     this.#options = options;
   }
 
-  /** Starts a worker. Resolves to where it listens, or to its exit code when it could not start. */
+  /** Starts a worker. Resolves to its addresses, or to its exit code if it could not start. */
   start(): Promise<Started> {
     const started = this.#fork(this.#generation).finally(() => this.#starting.delete(started));
     this.#starting.add(started);
     return started;
   }
 
-  /** Starts workers until there are as many as there are to be. May run more than once at the same time. */
+  /** Starts workers until there are enough. May run several times concurrently. */
   async fill(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted && this.#isMissingOne) {
-      // Where no worker is left, nothing but this pause keeps the process from ending.
+      // If no worker is left, only this timer keeps the process alive.
       const pauseMs = this.#shortLives < 2 ? 0 : Math.min(1000 * 2 ** (this.#shortLives - 2), MAX_PAUSE_MS);
       if (pauseMs > 0) await delay(pauseMs, undefined, { signal }).catch(() => {});
       if (signal.aborted || !this.#isMissingOne) return;
@@ -196,7 +204,7 @@ class Supervisor {
     const worker = cluster.fork();
     this.#living.add(worker);
     worker.once("exit", () => this.#living.delete(worker));
-    // What could not be sent to one that is ending; its exit says the rest.
+    // A message could not be sent to a worker that is ending; its exit is handled separately.
     worker.on("error", () => {});
     const urls = await startedUrls(worker);
     if (urls === undefined) {
@@ -207,13 +215,13 @@ class Supervisor {
     this.#metrics.add(worker);
     worker.once("exit", () => this.#onExit(worker));
     watchPulse(worker, () => {
-      this.#options.logger.error({ worker: worker.process.pid }, "a worker does not answer and is ended");
+      this.#options.logger.error({ worker: worker.process.pid }, "a worker is unresponsive and is killed");
       worker.process.kill("SIGKILL");
     });
     return { worker, url: urls.url, adminUrl: urls.adminUrl };
   }
 
-  /** Replaces every worker that was started before this call. One that comes during a run of it makes that run longer. */
+  /** Replaces every worker that was started before this call. A call during a restart extends that restart. */
   restart(): Promise<void> {
     if (this.isStopping) return Promise.resolve();
     this.#generation += 1;
@@ -224,7 +232,7 @@ class Supervisor {
     return this.#restart;
   }
 
-  /** Tells all workers to end, those that are starting as well; resolves to 0 when each of them has ended well. */
+  /** Stops all workers, including those still starting; resolves to 0 if all of them ended cleanly, else to 1. */
   async stop(): Promise<number> {
     this.#options.logger.info({ workers: this.#living.size }, "stopping");
     this.#stopping.abort();
@@ -244,12 +252,12 @@ class Supervisor {
           await this.#end(old, QUIET_MS);
           continue;
         }
-        logger.error({ exitCode: next }, "the new worker could not start; the others go on");
-        // The old one may have ended meanwhile, counting on the new one.
+        logger.error({ exitCode: next }, "the new worker could not start; the others continue");
+        // The old one may have ended meanwhile and not been replaced, since a new one was starting.
         void this.fill();
         if (generation === this.#generation) return;
       } else if (this.#starting.size > 0) {
-        // It may have been started before the signal.
+        // One of them may have been started before the signal.
         await Promise.all(this.#starting);
       } else {
         logger.info({ workers: this.#serving.size }, "restarted");
@@ -258,11 +266,11 @@ class Supervisor {
     }
   }
 
-  /** Resolves to the exit code. */
+  /** Stops a worker; resolves to its exit code. */
   async #end(worker: Worker, quietMs: number): Promise<number> {
     const isServing = this.#serving.delete(worker);
     if (worker.isDead()) return exitCodeOf(worker);
-    // One that starts may not hear messages yet.
+    // A starting worker may not listen to messages yet.
     if (!isServing || !send(worker, { type: "stop", quietMs })) worker.process.kill("SIGTERM");
     const killer = setTimeout(() => worker.process.kill("SIGKILL"), quietMs + this.#options.graceMs + MARGIN_MS);
     await once(worker, "exit");
@@ -273,13 +281,13 @@ class Supervisor {
 
   #onExit(worker: Worker): void {
     const life = this.#serving.get(worker);
-    // Asked to end.
+    // Ended on request.
     if (life === undefined || this.isStopping) return;
     this.#serving.delete(worker);
     const { signalCode } = worker.process;
     this.#options.logger.error(
       { worker: worker.process.pid, exitCode: exitCodeOf(worker), signal: signalCode ?? undefined },
-      "a worker ended by itself and is replaced",
+      "a worker exited unexpectedly and is replaced",
     );
     this.#noteEnd(worker, performance.now() - life.startedAt);
     void this.fill();
@@ -291,7 +299,7 @@ class Supervisor {
   }
 }
 
-/** Where the worker listens; undefined when it ended before, or took too long and was ended. */
+/** Addresses of a started worker; undefined if it ended first, or took too long and was killed. */
 async function startedUrls(worker: Worker): Promise<ServiceUrls | undefined> {
   const killer = setTimeout(() => worker.process.kill("SIGKILL"), START_MS);
   try {
@@ -306,7 +314,7 @@ async function startedUrls(worker: Worker): Promise<ServiceUrls | undefined> {
   }
 }
 
-/** 1 for one that a signal ended. */
+/** The worker's exit code; 1 if a signal ended it. */
 function exitCodeOf(worker: Worker): number {
   return worker.process.exitCode ?? 1;
 }

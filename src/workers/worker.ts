@@ -4,19 +4,19 @@ import { type RateLimiterAbstract, RateLimiterCluster, RateLimiterClusterMaster 
 import type { Config } from "../config/config.js";
 import type { Metric } from "../telemetry/metric.js";
 
-/** Tells the supervisor that this worker serves, and from then on that it is alive. */
+/** Reports to the supervisor that this worker is serving, and from then on sends it a heartbeat. */
 export function tellStarted({ url, adminUrl }: ServiceUrls): void {
   process.send?.({ type: "started", url, adminUrl } satisfies Message);
   tellPulse();
 }
 
 /**
- * Resolves when this worker is to end: to how long connections that rest are kept, in milliseconds. The supervisor says
- * so, or it is gone, or somebody sent SIGTERM to this process alone. Ctrl-C, and the end of a terminal, reach the whole
- * group of processes, and the supervisor acts on them.
+ * Resolves when this worker should stop, to how long idle connections are kept, in milliseconds. Either the supervisor
+ * says so, or the supervisor is gone, or somebody sent SIGTERM to this process alone. Ctrl-C and the end of a terminal
+ * signal the whole process group, and the supervisor acts on them.
  */
 export function stopOrder(): Promise<number> {
-  // Node.js would end this process at once when the supervisor is gone, in the middle of a refresh.
+  // Otherwise Node.js would exit this process as soon as the supervisor is gone, even in the middle of a refresh.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
   return new Promise((resolve) => {
     process.on("message", (message) => {
@@ -29,23 +29,27 @@ export function stopOrder(): Promise<number> {
   });
 }
 
-/** The channel to the supervisor would keep the process alive. */
+/** Closes the channel to the supervisor, which would keep the process alive. */
 export function leave(): void {
   if (process.connected) process.disconnect();
 }
 
 /** The metrics of all processes of one service. */
 interface MetricsOfAll {
-  /** Rejects when they cannot be had: sums over a part of the processes would go back and forth. */
+  /** Rejects when they are not available: sums over only some of the processes would go up and down. */
   read(): Promise<readonly Metric[]>;
-  /** Leaves what was counted here to the processes that go on. */
+  /** Hands this process's counts to the supervisor, which keeps them. */
   close(): Promise<void>;
 }
 
-/** The supervisor itself waits for silent workers, and less long, in milliseconds. */
+/** Time for the supervisor to answer, in milliseconds; it waits less long for silent workers itself. */
 const WAIT_MS = 3000;
 
-/** @param readOwn how this process's own metrics stand. A process that is alone is the whole service. */
+/**
+ * Reads the metrics of all workers. A single process is the whole service.
+ *
+ * @param readOwn returns this process's own metrics.
+ */
 export function metricsOverWorkers(readOwn: () => readonly Metric[]): MetricsOfAll {
   if (!cluster.isWorker) return { read: async () => readOwn(), close: async () => {} };
   const sendOwn = (isLast: boolean) => send({ type: "metrics", metrics: readOwn(), isLast });
@@ -83,14 +87,14 @@ function askSupervisor(id: number): Promise<readonly Metric[]> {
     };
     const timer = setTimeout(() => {
       settle();
-      reject(new Error("the supervisor does not answer"));
+      reject(new Error("the supervisor did not answer in time"));
     }, WAIT_MS);
     process.on("message", onMessage);
     void send({ type: "metricsWanted", id });
   });
 }
 
-/** Resolves when it is written; a supervisor that is gone is told nothing. */
+/** Sends a message; resolves once it is written, or at once if the supervisor is gone. */
 function send(message: Message): Promise<void> {
   return new Promise((resolve) => {
     if (process.send === undefined || !process.connected) resolve();
@@ -98,22 +102,22 @@ function send(message: Message): Promise<void> {
   });
 }
 
-/** How often a worker says that its event loop turns, in milliseconds. */
+/** Interval of the heartbeat, in milliseconds. */
 const PULSE_MS = 3000;
-/** The event loop is held for milliseconds at a time by design; one that is held for a quarter of a minute hangs. */
+/** By design the event loop is blocked for milliseconds at most; one blocked for 15 seconds hangs. */
 const MAX_MISSED = 5;
 
-/** Tells the supervisor that the event loop of this worker turns, again and again. */
+/** Sends the supervisor a heartbeat, which shows that this worker's event loop is running. */
 function tellPulse(): void {
   const message: Message = { type: "pulse" };
-  // A supervisor that is gone ends this worker in another way.
+  // If the supervisor is gone, the 'disconnect' event stops this worker.
   const timer = setInterval(() => process.connected && process.send?.(message, () => {}), PULSE_MS);
   timer.unref();
 }
 
 /**
- * Calls `onSilent` once when a worker that serves was not heard of for too long. Missed pulses are counted, not time: a
- * machine that was suspended has not missed any.
+ * Calls `onSilent` once when a serving worker has missed too many heartbeats. Counts missed heartbeats rather than
+ * time: a suspended machine has not missed any.
  */
 export function watchPulse(worker: Worker, onSilent: () => void): void {
   let missed = 0;
@@ -129,31 +133,31 @@ export function watchPulse(worker: Worker, onSilent: () => void): void {
   worker.once("exit", () => clearInterval(timer));
 }
 
-/** Where a service listens. */
+/** Addresses of a service. */
 export interface ServiceUrls {
   readonly url: string;
-  /** The administration port; undefined where it is switched off. */
+  /** Address of the administration port; undefined if it is off. */
   readonly adminUrl: string | undefined;
 }
 
-/** What workers and their supervisor tell each other. */
+/** Messages between workers and their supervisor. */
 export type Message =
-  /** From a worker: it serves. */
+  /** From a worker: it is serving. */
   | ({ readonly type: "started" } & ServiceUrls)
-  /** To a worker: finish what you have and end. `quietMs`: how long connections that rest are kept, in milliseconds. */
+  /** To a worker: finish your work and exit. `quietMs`: how long idle connections are kept, in milliseconds. */
   | { readonly type: "stop"; readonly quietMs: number }
-  /** From a worker, every few seconds: its event loop turns. */
+  /** From a worker, every few seconds: its event loop is running. */
   | { readonly type: "pulse" }
-  /** From a worker: it wants the metrics of all workers; `id` comes back in the answer. */
+  /** From a worker: requests the metrics of all workers; the answer repeats `id`. */
   | { readonly type: "metricsWanted"; readonly id: number }
-  /** To a worker: its metrics are wanted. */
+  /** To a worker: requests its metrics. */
   | { readonly type: "metricsAsked" }
-  /** From a worker: its metrics, asked for or its last word, after which nothing comes. */
+  /** From a worker: its metrics, either requested or its last report before it ends. */
   | { readonly type: "metrics"; readonly metrics: readonly Metric[]; readonly isLast: boolean }
   /** To a worker: the metrics of all workers together. */
   | { readonly type: "metricsSum"; readonly id: number; readonly metrics: readonly Metric[] };
 
-/** Whether a message is of this type; others of the cluster module pass by on the same channel. */
+/** Whether a message is of this type; messages of other modules use the same channel. */
 export function isMessage<Type extends Message["type"]>(
   type: Type,
   message: unknown,
@@ -161,21 +165,21 @@ export function isMessage<Type extends Message["type"]>(
   return typeof message === "object" && message !== null && "type" in message && message.type === type;
 }
 
-/** The supervisor answers in a fraction of this, in milliseconds. */
+/** Timeout for the supervisor's answer, in milliseconds; it takes a fraction of this. */
 const LIMITER_TIMEOUT_MS = 3000;
 
-/** Makes the supervisor count for all workers. */
+/** Makes the supervisor count calls for all workers. */
 export function countForWorkers(): void {
   new RateLimiterClusterMaster();
 }
 
-/** A limiter that counts over all workers; undefined in a process that is alone. */
+/** Creates a limiter that counts over all workers; undefined in a single process. */
 export function limiterOverWorkers(points: number, duration: number): RateLimiterAbstract | undefined {
   if (!cluster.isWorker) return undefined;
   return new RateLimiterCluster({ keyPrefix: `calls-${points}`, points, duration, timeoutMs: LIMITER_TIMEOUT_MS });
 }
 
-/** One worker's share of what all of them may hold. */
+/** The configuration of one worker: its share of the limits for all workers together. */
 export function shareOf(config: Config): Config {
   const share = (all: number) => Math.ceil(all / config.workers);
   return { ...config, maxInFlight: share(config.maxInFlight), maxBufferedBytes: share(config.maxBufferedBytes) };

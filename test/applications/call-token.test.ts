@@ -73,13 +73,13 @@ describe("a call token", () => {
   });
 
   it.each<[string, string, string]>([
-    ["without a signature", signed({}).replace(/[^.]*$/, ""), "no JWT"],
-    ["of two parts", signed({}).replace(/\.[^.]*$/, ""), "no JWT"],
-    ["of five parts", `${signed({})}.a.b`, "no JWT"],
-    ["with padding", `${signed({})}=`, "no JWT"],
-    ["with a plus of plain base64", signed({}).replace(/..$/, "++"), "no JWT"],
-    ["with a space", `${signed({})} `, "no JWT"],
-    ["with bits at the end of its signature that stand for nothing", withOtherLastBits(signed({})), "no JWT"],
+    ["without a signature", signed({}).replace(/[^.]*$/, ""), "not a JWT"],
+    ["of two parts", signed({}).replace(/\.[^.]*$/, ""), "not a JWT"],
+    ["of five parts", `${signed({})}.a.b`, "not a JWT"],
+    ["with padding", `${signed({})}=`, "not a JWT"],
+    ["with a plus of plain base64", signed({}).replace(/..$/, "++"), "not a JWT"],
+    ["with a space", `${signed({})} `, "not a JWT"],
+    ["with bits at the end of its signature that stand for nothing", withOtherLastBits(signed({})), "not a JWT"],
     ["with another signature", signed({}).replace(/[^.]{43}$/, "A".repeat(43)), "not signed"],
     ["of another key", signCallToken({ ...application, privateKey: createPrivateKey() }), "not signed"],
     ["signed with the public key", signText(application.publicKey, HEADER, claimsText()), "not signed"],
@@ -93,11 +93,11 @@ describe("a call token", () => {
     [
       "that says nOnE and has no signature",
       `${signed({ header: { alg: "nOnE", typ: "relay-call+jwt" } }).replace(/[^.]*$/, "")}`,
-      "no JWT",
+      "not a JWT",
     ],
     ["that says HS512", signed({ header: { alg: "HS512", typ: "relay-call+jwt" } }), "alg"],
     ["that says hs256", signed({ header: { alg: "hs256", typ: "relay-call+jwt" } }), "alg"],
-    ["that says RS256 with a key of its own", ownKey(), "no JWT"],
+    ["that says RS256 with a key of its own", ownKey(), "not a JWT"],
     ["without alg", signed({ header: { typ: "relay-call+jwt" } }), "alg"],
     ["with a list of algs", signed({ header: { alg: ["HS256"], typ: "relay-call+jwt" } }), "alg"],
     ["that is a JWT of another type", signed({ header: { alg: "HS256", typ: "JWT" } }), "typ"],
@@ -298,9 +298,11 @@ describe("callerFrom() with call tokens", () => {
 
   it("refuses two of them, and one that cannot be read, wherever it stands", () => {
     const text = signed({});
-    expect(() => callerFrom(fields(`Bearer ${text}`, `Bearer ${text}`), named)).toThrow("two call tokens");
-    expect(() => callerFrom(fields(`Bearer ${text}`), { ...named, privateKey: text })).toThrow("two call tokens");
-    expect(() => callerFrom(fields("Bearer a.b.c"), named)).toThrow("The call token is not valid: it is no JWT");
+    expect(() => callerFrom(fields(`Bearer ${text}`, `Bearer ${text}`), named)).toThrow("more than one call token");
+    expect(() => callerFrom(fields(`Bearer ${text}`), { ...named, privateKey: text })).toThrow(
+      "more than one call token",
+    );
+    expect(() => callerFrom(fields("Bearer a.b.c"), named)).toThrow("The call token is not valid: it is not a JWT");
     expect(() => callerFrom(fields(), { ...named, privateKey: "a.b.c" })).toThrow("The call token is not valid");
   });
 

@@ -36,7 +36,7 @@ describe("parseCidr()", () => {
     "::1/0",
     "::ffff:10.0.0.1/104",
   ])("refuses %j, whose address lies inside its network", (text) =>
-    expect(parseCidr(text)).toEqual({ problem: expect.stringContaining("has address bits behind its /") }),
+    expect(parseCidr(text)).toEqual({ problem: expect.stringContaining("has address bits beyond its /") }),
   );
 
   it.each([

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { formDataFromJson, relatedFromJson } from "../../src/call/multipart.js";
 import { atOnce } from "../../src/lib/turns.js";
 import { RelayError } from "../../src/model/errors.js";
+import { ROOMY } from "../support/roomy.js";
 
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0xff]);
 const PNG_TEXT = PNG.toString("base64");
@@ -13,6 +14,7 @@ describe("formDataFromJson()", () => {
       formDataFromJson(
         Buffer.from(`{"caption":"c","photo":{"content":"QUI=","type":"image/png","name":"p.png"}}`),
         "BOUNDARY",
+        ROOMY,
       ),
     );
     expect(made.contentType).toBe("multipart/form-data; boundary=BOUNDARY");
@@ -35,7 +37,7 @@ describe("formDataFromJson()", () => {
 
   it("makes a part of each element of an array where the caller asks for it, files among them", () => {
     const json = '{"tag":["x",1.0,null,{"b":1}],"none":[],"file":[{"content":"QQ=="},"text"]}';
-    const { body } = atOnce(formDataFromJson(Buffer.from(json), "B", true));
+    const { body } = atOnce(formDataFromJson(Buffer.from(json), "B", ROOMY, true));
     expect(body.toString().split("--B\r\n").slice(1)).toEqual([
       'Content-Disposition: form-data; name="tag"\r\n\r\nx\r\n',
       'Content-Disposition: form-data; name="tag"\r\n\r\n1.0\r\n',
@@ -48,7 +50,9 @@ describe("formDataFromJson()", () => {
 
   it("refuses a name that is repeated beyond what may stand in front of parts", () => {
     const json = Buffer.from(JSON.stringify({ ["n".repeat(10_000)]: Array(1_000_000).fill(1) }));
-    expect(() => atOnce(formDataFromJson(json, "B", true))).toThrow("too many parts for names so long");
+    expect(() => atOnce(formDataFromJson(json, "B", ROOMY, true))).toThrow(
+      "makes the headers of all parts too long in total",
+    );
   });
 
   it.each<[string, string[][]]>([
@@ -91,7 +95,7 @@ describe("formDataFromJson()", () => {
     ['{"a":"one\\r\\n--BOUNDARY--\\r\\ntwo"}', [["a", "one\r\n--BOUNDARY--\r\ntwo"]]],
     ['{"a":"data:image/png;base64,QQ=="}', [["a", "data:image/png;base64,QQ=="]]],
   ])("makes fields of %s", async (json, expected) => {
-    const form = await parse(atOnce(formDataFromJson(Buffer.from(json), "UNIQUE")));
+    const form = await parse(atOnce(formDataFromJson(Buffer.from(json), "UNIQUE", ROOMY)));
     expect([...form]).toEqual(expected);
   });
 
@@ -116,7 +120,7 @@ describe("formDataFromJson()", () => {
       ],
     ],
   ])("makes files of %s", async (json, expected) => {
-    const form = await parse(atOnce(formDataFromJson(Buffer.from(json), "UNIQUE")));
+    const form = await parse(atOnce(formDataFromJson(Buffer.from(json), "UNIQUE", ROOMY)));
     const files = await Promise.all(
       [...form].map(async ([field, file]) => {
         if (typeof file === "string") throw new Error("a field");
@@ -144,19 +148,41 @@ describe("formDataFromJson()", () => {
     ["payload.f[1]", `{"f":[{"content":""},{"content":"","name":"${"x".repeat(16_385)}"}]}`],
     ["payload member 2", `{"a":1,"${"x".repeat(16_384)}":[${'{"content":""},'.repeat(300)}{"content":""}]}`],
   ])("refuses, and names %s", (field, json) => {
-    expect(() => atOnce(formDataFromJson(Buffer.from(json), "B"))).toThrow(errorThatNames(field));
+    expect(() => atOnce(formDataFromJson(Buffer.from(json), "B", ROOMY))).toThrow(errorThatNames(field));
+  });
+
+  it("tells of its bytes as it writes them, and ends where there is no room for more", () => {
+    const json = Buffer.from(JSON.stringify({ a: Array(100_000).fill(1), f: { content: PNG_TEXT }, b: null }));
+    let held = 0;
+    let most = Number.POSITIVE_INFINITY;
+    const memory = {
+      reserve(bytes: number) {
+        held += bytes;
+        return held <= most;
+      },
+    };
+    expect(atOnce(formDataFromJson(json, "B", memory, true)).body).toHaveLength(held);
+    expect(held).toBeGreaterThan(25 * json.length);
+    held = 0;
+    most = 1_000_000;
+    expect(() => atOnce(formDataFromJson(json, "B", memory, true))).toThrow(
+      expect.objectContaining({ reason: "OVERLOADED" }),
+    );
+    expect(held).toBeLessThan(1_001_000);
   });
 
   it("pauses among many files, also of nothing", () => {
     const files = Array.from({ length: 200 }, () => '{"content":""}');
-    expect([...formDataFromJson(Buffer.from(`{"f":[${files.join()}]}`), "B")].length).toBeGreaterThanOrEqual(200);
+    expect([...formDataFromJson(Buffer.from(`{"f":[${files.join()}]}`), "B", ROOMY)].length).toBeGreaterThanOrEqual(
+      200,
+    );
     const parts = Array.from({ length: 5000 }, (_, at) => `"contentPart${at}":{"content":{},"contentType":"a/b"}`);
-    expect([...relatedFromJson(Buffer.from(`{${parts.join()}}`), "B")].length).toBeGreaterThan(3 * 3);
+    expect([...relatedFromJson(Buffer.from(`{${parts.join()}}`), "B", ROOMY)].length).toBeGreaterThan(3 * 3);
   });
 
   it("pauses among many members, also of nothing", () => {
     const members = Array.from({ length: 200 }, (_, at) => `"${at}${"x".repeat(4000)}":null`);
-    expect([...formDataFromJson(Buffer.from(`{${members.join()}}`), "B")].length).toBeGreaterThan(3 * 10);
+    expect([...formDataFromJson(Buffer.from(`{${members.join()}}`), "B", ROOMY)].length).toBeGreaterThan(3 * 10);
   });
 
   it.each([
@@ -167,10 +193,10 @@ describe("formDataFromJson()", () => {
     ["C:\\a\\", 'name="C:\\a%5C"'],
     ["é%22\u2028😀", 'name="é%22\u2028😀"'],
   ])("writes the name %j on one line, inside its quotes", (name, expected) => {
-    const field = atOnce(formDataFromJson(Buffer.from(JSON.stringify({ [name]: "v" })), "B")).body.toString();
+    const field = atOnce(formDataFromJson(Buffer.from(JSON.stringify({ [name]: "v" })), "B", ROOMY)).body.toString();
     expect(field).toBe(`--B\r\nContent-Disposition: form-data; ${expected}\r\n\r\nv\r\n--B--\r\n`);
     const file = atOnce(
-      formDataFromJson(Buffer.from(JSON.stringify({ f: { content: "", name } })), "B"),
+      formDataFromJson(Buffer.from(JSON.stringify({ f: { content: "", name } })), "B", ROOMY),
     ).body.toString();
     expect(file.split("\r\n")[1]).toBe(`Content-Disposition: form-data; name="f"; file${expected}`);
   });
@@ -184,7 +210,9 @@ describe("formDataFromJson()", () => {
         const json = typeof value === "string" ? value : { content: base64(value.bytes), name: value.name };
         return `${JSON.stringify(key)}:${JSON.stringify(json)}`;
       });
-      const form = await parse(atOnce(formDataFromJson(Buffer.from(`{${payload.join(",")}}`), "UNIQUE0123456789")));
+      const form = await parse(
+        atOnce(formDataFromJson(Buffer.from(`{${payload.join(",")}}`), "UNIQUE0123456789", ROOMY)),
+      );
       expect([...form.keys()]).toEqual(Object.keys(object));
       for (const [key, value] of form) {
         const sent = object[key];
@@ -205,6 +233,7 @@ describe("relatedFromJson()", () => {
             '"contentPart0":{"content":"QUI=","contentType":"video/mp4"}}',
         ),
         "BOUNDARY",
+        ROOMY,
       ),
     );
     expect(made.contentType).toBe("multipart/related; boundary=BOUNDARY");
@@ -242,7 +271,7 @@ describe("relatedFromJson()", () => {
     ['{"content":"data:a/b;base64,QQ==","contentType":"application/pdf"}', "application/pdf", "A"],
     ['{"content":"","contentType":"application/octet-stream"}', "application/octet-stream", ""],
   ])("makes a part of %s", (part, type, content) => {
-    const { body } = atOnce(relatedFromJson(Buffer.from(`{"contentPart0":${part}}`), "B"));
+    const { body } = atOnce(relatedFromJson(Buffer.from(`{"contentPart0":${part}}`), "B", ROOMY));
     expect(body.toString()).toBe(`--B\r\nContent-Type: ${type}\r\n\r\n${content}\r\n--B--\r\n`);
   });
 
@@ -263,7 +292,7 @@ describe("relatedFromJson()", () => {
     ["payload.metadata", '{"contentPart0":{"content":{}},"metadata":{}}'],
     ["payload member 1", '{"\\u0000":{"content":{}}}'],
   ])("refuses, and names %s", (field, json) => {
-    expect(() => atOnce(relatedFromJson(Buffer.from(json), "B"))).toThrow(errorThatNames(field));
+    expect(() => atOnce(relatedFromJson(Buffer.from(json), "B", ROOMY))).toThrow(errorThatNames(field));
   });
 });
 

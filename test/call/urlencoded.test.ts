@@ -4,6 +4,8 @@ import { formFromJson, isUrlencoded } from "../../src/call/urlencoded.js";
 import { atOnce } from "../../src/lib/turns.js";
 import { ROOMY } from "../support/roomy.js";
 
+const TOO_LONG_IN_TOTAL = "makes the repeated names too long in total";
+
 describe("formFromJson()", () => {
   it.each([
     ['{"a":null,"b":""}', "a=&b="],
@@ -34,7 +36,22 @@ describe("formFromJson()", () => {
         return true;
       },
     };
-    expect(() => atOnce(formFromJson(named(16_000), memory, true))).toThrow("repeats its name too often");
+    expect(() => atOnce(formFromJson(named(16_000), memory, true))).toThrow(TOO_LONG_IN_TOTAL);
+    expect(held).toBeLessThan(9_000_000);
+  });
+
+  it("counts the names that all arrays repeat, not those of each array", () => {
+    const members = Array.from({ length: 10 }, (_, at) => [String(at).padEnd(16_000, "n"), Array(500).fill(1)]);
+    const json = Buffer.from(JSON.stringify(Object.fromEntries(members)));
+    expect(json.length).toBeLessThan(200_000);
+    let held = 0;
+    const memory = {
+      reserve(bytes: number) {
+        held += bytes;
+        return true;
+      },
+    };
+    expect(() => atOnce(formFromJson(json, memory, true))).toThrow(`payload member 2 ${TOO_LONG_IN_TOTAL}`);
     expect(held).toBeLessThan(9_000_000);
   });
 

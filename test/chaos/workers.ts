@@ -34,7 +34,7 @@ export async function runWorkers(script: string, { count, seed }: PartOptions): 
     const findings = [...one.findings, ...all.findings];
     const refused = one.results.get("refused") ?? 0;
     if (refused > 0) findings.push(`${refused} connections were refused although a worker lived`);
-    const replaced = world.faults.filter((line) => line.includes("a worker ended by itself")).length;
+    const replaced = world.faults.filter((line) => line.includes("a worker exited unexpectedly")).length;
     return {
       lines: [
         `${count} times one of ${WORKERS} workers killed under ${CALLERS} callers, ${one.text}`,

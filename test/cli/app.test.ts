@@ -97,7 +97,7 @@ describe("relay app", () => {
     );
     const again = await folder.run(["app", "create", "B", "--public-key", "old-key-of-ours"]);
     expect(again).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(again.stderr).toMatch(/exists already/);
+    expect(again.stderr).toMatch(/already exists/);
   });
 
   it.each([

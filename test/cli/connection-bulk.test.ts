@@ -231,7 +231,7 @@ describe("relay connection import", () => {
         ...{ user: "a", provider: "desk", secrets: { password: "CANARY-pass" } },
         parameters: { username: "a", team: "evil.com/" },
       },
-      "parameters.team: does not make a valid host",
+      "parameters.team: does not form a valid host",
     ],
     [{ user: "a", provider: "machine", parameters: { client_id: "a" } }, "client_secret is missing"],
     [long, "is longer than 262144 bytes"],

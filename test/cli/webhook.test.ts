@@ -93,8 +93,12 @@ describe("relay webhook", () => {
 
   it.each([
     ["http", "http://app.example.com/hook", /must use https/],
-    ["a name and password", "https://me:canary@app.example.com/hook", /neither a fragment nor a name and password/],
-    ["a fragment", "https://app.example.com/hook#part", /neither a fragment nor/],
+    [
+      "a name and password",
+      "https://me:canary@app.example.com/hook",
+      /must not have a fragment, a user name or a password/,
+    ],
+    ["a fragment", "https://app.example.com/hook#part", /must not have a fragment/],
     ["an address of a private network", "https://10.0.0.1/hook", /private or special network/],
     ["this machine", "http://127.0.0.1:9000/hook", /RELAY_ALLOW_LOOPBACK/],
     ["no address", "app.example.com", /must be an https address/],

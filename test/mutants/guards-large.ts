@@ -47,6 +47,11 @@ export const LARGE_GUARDS: readonly Guard[] = [
     "call/urlencoded",
   ),
   guard(
+    "forms: names that many arrays repeat",
+    ["this.#repeatedLength += name.length;", "this.#repeatedLength = name.length;"],
+    "call/urlencoded",
+  ),
+  guard(
     "names: so long that to encode them holds everybody up",
     ["name.length <= MAX_LENGTH", "true"],
     "call/urlencoded",
@@ -56,7 +61,12 @@ export const LARGE_GUARDS: readonly Guard[] = [
   guard("typed payload: depth", ["depth > LIMITS.maxDepth", "false"], "api/rpc/payload-edges"),
   guard(
     "multipart: a long name in front of each of many files",
-    ["this.#headsLength += part.head.length;", ""],
+    ["this.#headsLength += head.length;", ""],
+    "call/multipart",
+  ),
+  guard(
+    "multipart: memory while parts are written",
+    ["    requireRoom(this.#memory, start.length + content.length + LINE_BREAK.length);\n", ""],
     "call/multipart",
   ),
   guard(

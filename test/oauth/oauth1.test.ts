@@ -153,7 +153,7 @@ describe.each([
     await connections.putConnection({ ...keyOf(user), secrets: provider.issueToken() });
     const row = await callAs(user, { ...described, url: `${provider.origin}${described.url}` });
     expect(row).toMatchObject({ errorType: "CALL_FORMAT_ERROR", statusCode: 400 });
-    expect(row["inernalError"]).toContain(`The ${where} holds a parameter whose name begins with oauth_`);
+    expect(row["inernalError"]).toContain(`The ${where} contains a parameter whose name begins with oauth_`);
     expect(provider.requests).toEqual([]);
   });
 

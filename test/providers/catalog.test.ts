@@ -37,7 +37,9 @@ describe("createCatalog()", () => {
         providerFrom({ name: "two", aliases: ["x"] }),
       ]);
     expect(create).toThrow(ProviderDefinitionError);
-    expect(create).toThrow("one: aliases[1]: two already stands for two\ntwo: aliases[0]: x already stands for one");
+    expect(create).toThrow(
+      "one: aliases[1]: two is already an alias or the name of two\ntwo: aliases[0]: x is already an alias or the name of one",
+    );
   });
 });
 
@@ -104,7 +106,7 @@ describe("loadProviders()", () => {
       `${join(folder, "b.json")}: apiOrigin: unknown field. Did you mean apiOrigins?`,
       `${join(folder, "d.json")}: is larger than 262144 bytes`,
       `${join(folder, "missing.json")}: cannot be read (ENOENT)`,
-      "c: aliases[0]: github already stands for github",
+      "c: aliases[0]: github is already an alias or the name of github",
     ]);
   });
 

@@ -51,22 +51,22 @@ describe("a definition with OAuth 1.0a", () => {
     [{ signatureMethod: "RSA-SHA1" }, {}, "oauth1.signatureMethod: must be one of HMAC-SHA1, HMAC-SHA256, PLAINTEXT"],
     [{ realm: 'a"b' }, {}, "oauth1.realm: must be printable ASCII"],
     [{ realm: "a\r\nb" }, {}, "oauth1.realm: must be printable ASCII"],
-    [{ realm: "{account}" }, {}, "oauth1.realm: {account} is no connection value"],
+    [{ realm: "{account}" }, {}, "oauth1.realm: {account} is not a connection value"],
     [{ scopeParameter: "oauth_token" }, {}, "oauth1.scopeParameter: must be letters"],
     [{ ...ENDPOINTS, tokenEndpoint: "" }, {}, "oauth1.tokenEndpoint: is missing: name all three"],
     [{ ...ENDPOINTS, tokenEndpoint: "http://www.example.com/x" }, {}, "oauth1.tokenEndpoint: must be an https url"],
     [
       { ...ENDPOINTS, authorizationEndpoint: "https://www.example.com/?oauth_token=x" },
       {},
-      "oauth1.authorizationEndpoint: must leave the parameters",
+      "oauth1.authorizationEndpoint: must not contain parameters of RFC 5849",
     ],
-    [ENDPOINTS, { credential: { header: "x-key" } }, "credential: not for the kind oauth1"],
+    [ENDPOINTS, { credential: { header: "x-key" } }, "credential: is not allowed for the kind oauth1"],
     [
       ENDPOINTS,
       { oauth2: { tokenEndpoint: "https://www.example.com/x" } },
-      "oauth2: not together with the kind oauth1",
+      "oauth2: is not allowed for the kind oauth1",
     ],
-    [ENDPOINTS, { kind: "api_key" }, "oauth1: only for the kind oauth1"],
+    [ENDPOINTS, { kind: "api_key" }, "oauth1: is allowed only for the kind oauth1"],
     [ENDPOINTS, { connectionValues: [{ name: "more", secret: true }] }, "must place the secret value more"],
     [
       ENDPOINTS,
@@ -76,7 +76,7 @@ describe("a definition with OAuth 1.0a", () => {
     [
       ENDPOINTS,
       { connectionValues: [{ name: "v", callbackParameter: "oauth_verifier" }] },
-      "connectionValues[0].callbackParameter: is one of",
+      "connectionValues[0].callbackParameter: is a parameter of OAuth",
     ],
   ])("is refused with %o and %o", (oauth1, members, problem) => {
     expect(problems(oauth1, members).join("\n")).toContain(problem);

@@ -85,7 +85,10 @@ describe("the kind of a definition", () => {
       { kind: "jwt_bearer", oauth2: { assertion: ASSERTION } },
       "oauth2.tokenEndpoint: is missing for the kind jwt_bearer",
     ],
-    [{ ...signing({}), kind: "client_credentials" }, "oauth2.assertion: not for the kind client_credentials"],
+    [
+      { ...signing({}), kind: "client_credentials" },
+      "oauth2.assertion: is not allowed for the kind client_credentials",
+    ],
     [signing({ algorithm: "none" }), "oauth2.assertion.algorithm: must be one of RS256"],
     [signing({ use: "saml" }), "oauth2.assertion.use: must be one of grant"],
     [signing({ lifetimeSeconds: 59 }), "oauth2.assertion.lifetimeSeconds: must be 60 to 3600 seconds"],
@@ -94,17 +97,20 @@ describe("the kind of a definition", () => {
     [signing({ claims: { exp: "9" } }), "oauth2.assertion.claims.exp: is set by the relay"],
     [signing({ claims: { "a b": "9" } }), "oauth2.assertion.claims.a b: must be a name"],
     [signing({ claims: { sub: "" } }), "oauth2.assertion.claims.sub: must be 1 to 1024 characters"],
-    [signing({ claims: { sub: "{nobody}" } }), "oauth2.assertion.claims.sub: {nobody} is no connection value"],
+    [signing({ claims: { sub: "{nobody}" } }), "oauth2.assertion.claims.sub: {nobody} is not a connection value"],
     [
       signing({ claims: { sub: "{signing_key}" } }),
-      "oauth2.assertion.claims.sub: {signing_key} is no connection value",
+      "oauth2.assertion.claims.sub: {signing_key} is not a connection value",
     ],
-    [signing({}, { credential: { value: "{signing_key}" } }), "credential.value: {signing_key} is no value"],
-    [signing({}, { defaultHeaders: { "x-a": "{signing_key}" } }), "defaultHeaders.x-a: {signing_key} is no"],
+    [
+      signing({}, { credential: { value: "{signing_key}" } }),
+      "credential.value: {signing_key} is not a connection value",
+    ],
+    [signing({}, { defaultHeaders: { "x-a": "{signing_key}" } }), "defaultHeaders.x-a: {signing_key} must be"],
     [signing({}, { connectionValues: [{ name: "key_id", keyFileMember: "a..b" }] }), "keyFileMember: must be names"],
     [
       { kind: "api_key", connectionValues: [{ name: "a", keyFileMember: "a" }] },
-      "keyFileMember: not for the kind api_key",
+      "keyFileMember: is not allowed for the kind api_key",
     ],
   ])("%#: has a problem named of the signed %j", (members, problem) => {
     expect(problems(members).join("\n")).toContain(problem);
@@ -138,15 +144,30 @@ describe("the kind of a definition", () => {
 
   it.each([
     [{ kind: "saml" }, "kind: must be one of"],
-    [{ kind: "api_key", oauth2: {} }, "oauth2: not together with the kind api_key"],
-    [{ connectionValues: [{ name: "key", secret: true }] }, "connectionValues[0].secret: not for the kind oauth2"],
-    [{ kind: "api_key", credential: { value: "{other}" } }, "credential.value: {other} is no value"],
-    [{ kind: "api_key", credential: { value: "{access_token}" } }, "credential.value: {access_token} is no value"],
+    [{ kind: "api_key", oauth2: {} }, "oauth2: is not allowed for the kind api_key"],
+    [
+      { connectionValues: [{ name: "key", secret: true }] },
+      "connectionValues[0].secret: is not allowed for the kind oauth2",
+    ],
+    [{ kind: "api_key", credential: { value: "{other}" } }, "credential.value: {other} is not a connection value"],
+    [
+      { kind: "api_key", credential: { value: "{access_token}" } },
+      "credential.value: {access_token} is not a connection value",
+    ],
     [{ kind: "api_key", credential: { value: "fixed" } }, "credential.value: must name a secret value"],
-    [{ kind: "api_key", credential: { value: "é{api_key}" } }, "credential.value: must be printable ASCII"],
-    [{ kind: "api_key", credential: { value: `{api_key}${"x".repeat(300)}` } }, "credential.value: must be printable"],
-    [{ kind: "api_key", furtherCredentials: [{ header: "x-b" }] }, "furtherCredentials[0].value: must be printable"],
-    [{ kind: "api_key", furtherCredentials: [{ value: "{api_key}" }] }, "furtherCredentials[0]: stands twice"],
+    [
+      { kind: "api_key", credential: { value: "é{api_key}" } },
+      "credential.value: must be at most 256 characters of printable ASCII",
+    ],
+    [
+      { kind: "api_key", credential: { value: `{api_key}${"x".repeat(300)}` } },
+      "credential.value: must be at most 256 characters",
+    ],
+    [
+      { kind: "api_key", furtherCredentials: [{ header: "x-b" }] },
+      "furtherCredentials[0].value: must be at most 256 characters",
+    ],
+    [{ kind: "api_key", furtherCredentials: [{ value: "{api_key}" }] }, "furtherCredentials[0]: appears twice"],
     [
       { kind: "api_key", furtherCredentials: [{ header: "host", value: "{api_key}" }] },
       "furtherCredentials[0].header: must not be",
@@ -172,35 +193,35 @@ describe("the kind of a definition", () => {
 
 describe("a connection value of a definition", () => {
   it.each([
-    [{ name: "Key" }, "name: must be a lower-case letter"],
-    [{ name: "__proto__" }, "name: must be a lower-case letter"],
-    [{ name: "session" }, "name: must be another one"],
-    [{ name: "access_token" }, "name: must be another one"],
+    [{ name: "Key" }, "name: must be 1 to 32 lower-case letters"],
+    [{ name: "__proto__" }, "name: must be 1 to 32 lower-case letters"],
+    [{ name: "session" }, "name: is reserved"],
+    [{ name: "access_token" }, "name: is reserved"],
     [{ label: "two\nlines" }, "label: must be one line"],
     [{ help: "x".repeat(501) }, "help: must be one line"],
-    [{ defaultValue: "CANARY" }, "defaultValue: not for a secret value"],
-    [{ choices: [{ value: "a" }] }, "choices: not for a secret value"],
-    [{ pattern: "(a+)+" }, "pattern: must have no group that repeats"],
-    [{ pattern: "(a)\\1" }, "pattern: must have no group that repeats"],
-    [{ pattern: "(?=a)b" }, "pattern: must have no group that repeats"],
-    [{ pattern: "a*b*c*d*" }, "pattern: must have no group that repeats"],
-    [{ pattern: "[a-z]*[a-z]*1" }, "pattern: must have no group that repeats, looks around"],
-    [{ pattern: `${"(?:a|a)".repeat(18)}b` }, "pattern: must have no group that repeats, looks around"],
-    [{ pattern: `${"a?".repeat(18)}b` }, "pattern: must have no group that repeats, looks around"],
-    [{ pattern: "[a-z]{1,400}[a-z]{1,400}1" }, "pattern: must have no group that repeats, looks around"],
-    [{ pattern: "[" }, "pattern: is not a regular expression"],
-    [{ pattern: "[\\w-]" }, "pattern: is not a regular expression"],
-    [{ pattern: "x".repeat(300) }, "pattern: must have no group"],
+    [{ defaultValue: "CANARY" }, "defaultValue: is not allowed for a secret value"],
+    [{ choices: [{ value: "a" }] }, "choices: are not allowed for a secret value"],
+    [{ pattern: "(a+)+" }, "pattern: must have at most 256 characters, no repeated groups"],
+    [{ pattern: "(a)\\1" }, "pattern: must have at most 256 characters, no repeated groups"],
+    [{ pattern: "(?=a)b" }, "pattern: must have at most 256 characters, no repeated groups"],
+    [{ pattern: "a*b*c*d*" }, "pattern: must have at most 256 characters, no repeated groups"],
+    [{ pattern: "[a-z]*[a-z]*1" }, "pattern: must have at most 256 characters, no repeated groups"],
+    [{ pattern: `${"(?:a|a)".repeat(18)}b` }, "pattern: must have at most 256 characters, no repeated groups"],
+    [{ pattern: `${"a?".repeat(18)}b` }, "pattern: must have at most 256 characters, no repeated groups"],
+    [{ pattern: "[a-z]{1,400}[a-z]{1,400}1" }, "pattern: must have at most 256 characters, no repeated groups"],
+    [{ pattern: "[" }, "pattern: is not a valid regular expression"],
+    [{ pattern: "[\\w-]" }, "pattern: is not a valid regular expression"],
+    [{ pattern: "x".repeat(300) }, "pattern: must have at most 256 characters"],
   ])("%#: has a problem named of %j", (value, problem) => {
     expect(withValue(value).join("\n")).toContain(`connectionValues[0].${problem}`);
   });
 
   it.each([
     [{ choices: [{ value: "" }] }, "connectionValues[0].choices[0].value: is empty"],
-    [{ choices: [{ value: "a" }, { value: "a" }] }, "connectionValues[0].choices[1].value: stands twice"],
+    [{ choices: [{ value: "a" }, { value: "a" }] }, "connectionValues[0].choices[1].value: appears twice"],
     [{ choices: [{ value: "a" }], defaultValue: "b" }, "connectionValues[0].defaultValue: must be one of a"],
     [{ pattern: "[a-c]", defaultValue: "d" }, "connectionValues[0].defaultValue: must match [a-c]"],
-    [{ defaultValue: "a\nb" }, "connectionValues[0].defaultValue: must not hold line breaks"],
+    [{ defaultValue: "a\nb" }, "connectionValues[0].defaultValue: must not contain line breaks"],
   ])("%#: has a problem named of %j that is open", (value, problem) => {
     expect(open(value).join("\n")).toContain(problem);
   });
@@ -208,8 +229,8 @@ describe("a connection value of a definition", () => {
   it("stands in a definition once, and there are not more than 16", () => {
     const values = Array.from({ length: 17 }, () => ({ name: "a" }));
     const told = problems({ connectionValues: values }).join("\n");
-    expect(told).toContain("connectionValues: must be at most 16");
-    expect(told).toContain("connectionValues[1].name: stands twice");
+    expect(told).toContain("connectionValues: must have at most 16 entries");
+    expect(told).toContain("connectionValues[1].name: appears twice");
   });
 });
 
@@ -218,11 +239,11 @@ const told = (value: object, apiOrigins: readonly string[] = ["https://{host}"])
 
 describe("a value that makes a host", () => {
   it.each([
-    [{ tokenMember: "instance_url" }, "connectionValues[0].hosts: must list the hosts that it can be"],
-    [{ callbackParameter: "server" }, "connectionValues[0].hosts: must list the hosts that it can be"],
+    [{ tokenMember: "instance_url" }, "connectionValues[0].hosts: must list the allowed hosts"],
+    [{ callbackParameter: "server" }, "connectionValues[0].hosts: must list the allowed hosts"],
     [
       { lookup: { url: "https://api.example.com/me", member: "host" } },
-      "connectionValues[0].hosts: must list the hosts",
+      "connectionValues[0].hosts: must list the allowed hosts",
     ],
     [{ hosts: ["*.com"] }, "apiOrigins[0]: {host} has hosts that are not names"],
     [{ hosts: ["*.co.uk"] }, "apiOrigins[0]: {host} has hosts that are not names"],
@@ -234,11 +255,11 @@ describe("a value that makes a host", () => {
     [{ hosts: ["127.0.0.1"] }, "apiOrigins[0]: {host} has hosts that are not names"],
     [
       { hosts: ["*.example.com"], choices: [{ value: "a.example.com" }] },
-      "connectionValues[0].hosts: not together with",
+      "connectionValues[0].hosts: are not allowed together with",
     ],
     [{ choices: [{ value: "com" }] }, "apiOrigins[0]: a template needs at least two fixed labels"],
     [{ choices: [{ value: "a.example.com/x" }] }, "apiOrigins[0]: a template needs at least two fixed labels"],
-    [{ secret: true }, "connectionValues[0].secret: not for the kind oauth2"],
+    [{ secret: true }, "connectionValues[0].secret: is not allowed for the kind oauth2"],
   ])("%#: has a problem named of %j", (value, problem) => {
     expect(told(value)).toContain(problem);
   });
@@ -283,11 +304,11 @@ describe("a value that makes a host", () => {
 
 describe("the source of a value", () => {
   it.each([
-    [{ callbackParameter: "code" }, "callbackParameter: is one of RFC 6749"],
+    [{ callbackParameter: "code" }, "callbackParameter: is a parameter of OAuth itself"],
     [{ callbackParameter: "a b" }, "callbackParameter: must be letters"],
     [{ tokenMember: "refresh_token" }, "tokenMember: is a token"],
     [{ tokenMember: "user.access_token" }, "tokenMember: is a token"],
-    [{ tokenMember: "a..b" }, "tokenMember: must be names with dots"],
+    [{ tokenMember: "a..b" }, "tokenMember: must be names separated by dots"],
     [{ client: true, tokenMember: "a" }, "client: only one of"],
     [{ lookup: { url: "https://api.example.com/me" } }, "lookup.member: must be names"],
     [{ lookup: { url: "https://evil.example/me", member: "id" } }, "lookup.url: must be at one of apiOrigins"],
@@ -304,16 +325,19 @@ describe("the source of a value", () => {
   });
 
   it.each([
-    [{ defaultHeaders: { "x-org": "{other}" } }, "defaultHeaders.x-org: {other} is no connection value"],
+    [
+      { defaultHeaders: { "x-org": "{other}" } },
+      "defaultHeaders.x-org: {other} must be a connection value that is not secret",
+    ],
     [
       { kind: "api_key", defaultHeaders: { "x-org": "{api_key}" } },
-      "defaultHeaders.x-org: {api_key} is no connection value",
+      "defaultHeaders.x-org: {api_key} must be a connection value that is not secret",
     ],
-    [{ oauth2: { connectParameters: ["state"] } }, "oauth2.connectParameters[0]: is set by the relay"],
-    [{ oauth2: { connectParameters: ["session"] } }, "oauth2.connectParameters[0]: is set by the relay"],
-    [{ oauth2: { connectParameters: ["redirect_uri"] } }, "oauth2.connectParameters[0]: is set by the relay"],
+    [{ oauth2: { connectParameters: ["state"] } }, "oauth2.connectParameters[0]: is reserved"],
+    [{ oauth2: { connectParameters: ["session"] } }, "oauth2.connectParameters[0]: is reserved"],
+    [{ oauth2: { connectParameters: ["redirect_uri"] } }, "oauth2.connectParameters[0]: is reserved"],
     [{ oauth2: { connectParameters: ["a b"] } }, "oauth2.connectParameters[0]: must be letters"],
-    [{ oauth2: { connectParameters: ["prompt", "prompt"] } }, "oauth2.connectParameters[1]: stands twice"],
+    [{ oauth2: { connectParameters: ["prompt", "prompt"] } }, "oauth2.connectParameters[1]: appears twice"],
     [{ oauth2: { tokenEndpoint: "https://example.com/{other}/token" } }, "oauth2.tokenEndpoint: {other} is neither"],
     [{ oauth2: { expiresAtMember: "a..b" } }, "oauth2.expiresAtMember: must be names"],
   ])("%#: has a problem where values are used, named of %j", (members, problem) => {

@@ -129,8 +129,8 @@ describe("parseProvider() problems of form", () => {
     ['{\n  "name": "test",\n}', "test.json: is not valid JSON (line 3, column 1)"],
     ["null", "test.json: must be a JSON object"],
     ["[]", "test.json: must be a JSON object"],
-    ['{"name":"test","name":"other"}', "test.json: name: stands twice"],
-    ['{"oauth2":{"pkce":true,"pkce":false}}', "test.json: pkce: stands twice"],
+    ['{"name":"test","name":"other"}', "test.json: name: appears twice"],
+    ['{"oauth2":{"pkce":true,"pkce":false}}', "test.json: pkce: appears twice"],
     [
       '{"name":"test","apiOrigins":["https://a.example"],"api_origins":[]}',
       "test.json: does not fit the schema of a provider definition",
@@ -153,17 +153,17 @@ describe("parseProvider() problems of form", () => {
     });
     expect(problems).toEqual([
       "test.json: nmae: unknown field. Did you mean name?",
-      "test.json: name: must be a text",
-      "test.json: aliases: must be a list of texts",
-      "test.json: defaultHeaders: must be an object of texts",
+      "test.json: name: must be a string",
+      "test.json: aliases: must be a list of strings",
+      "test.json: defaultHeaders: must be an object of strings",
       "test.json: allowPrivateNetwork: must be true or false",
       "test.json: credential.headr: unknown field. Did you mean header?",
-      "test.json: credential.header: must be a text",
+      "test.json: credential.header: must be a string",
       "test.json: oauth2.pkce: must be true or false",
-      "test.json: oauth2.tokenEndpoint: must be a text",
+      "test.json: oauth2.tokenEndpoint: must be a string",
       "test.json: oauth2.extra: unknown field",
       "test.json: oauth2.defaultExpiresIn: must be a whole number",
-      "test.json: oauth2.defaultScopes: must be a list of texts",
+      "test.json: oauth2.defaultScopes: must be a list of strings",
       "test.json: expirySignals[0].statusCode: must be a whole number",
       "test.json: expirySignals[0].members: unknown field. Did you mean member?",
       "test.json: expirySignals[1]: must be a JSON object",
@@ -357,7 +357,7 @@ describe("parseProvider() problems of content", () => {
     "refuses {%s} as the parameter of an origin, since the connect url needs the name",
     (name) =>
       expect(problemsOf({ ...minimal, apiOrigins: [`https://{${name}}.example.com`] })).toEqual([
-        `test.json: apiOrigins[0]: {${name}} must have another name: the connect url has a parameter of this one`,
+        `test.json: apiOrigins[0]: {${name}} is reserved: the connect url has a parameter of this name`,
       ]),
   );
 

@@ -303,7 +303,7 @@ describe("calls at once", () => {
     const first = client.send(get(peer.origin, { path: "/first" }), within());
     const second = client.send(get(peer.origin, { path: "/second" }), within());
     const third = await failureOf(client.send(get(peer.origin, { path: "/third" }), within()), "OVERLOADED");
-    expect(third.message).toMatch(/none was sent/);
+    expect(third.message).toMatch(/this one was not sent/);
     await peer.seen(1);
     held[0]?.();
     await peer.seen(2);

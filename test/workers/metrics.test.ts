@@ -81,7 +81,7 @@ describe("metrics of workers", { timeout: 180_000 }, () => {
     child.kill("SIGHUP");
     await restarted;
     expect(await scrape()).toEqual({ calls: before + 13, processes: 2 });
-    const ended = logged("a worker ended by itself and is replaced");
+    const ended = logged("a worker exited unexpectedly and is replaced");
     process.kill(workersOf(pid)[0] as number, "SIGKILL");
     await ended;
     expect((await scrape()).calls).toBe(before + 13);

@@ -61,7 +61,7 @@ describe("workers of one relay", { timeout: 180_000 }, () => {
     const { logged, call, workers } = relay;
     const before = workers();
     const [victim = 0] = before;
-    const ended = logged("a worker ended by itself and is replaced");
+    const ended = logged("a worker exited unexpectedly and is replaced");
     process.kill(victim, "SIGKILL");
     await ended;
     for (let calls = 0; calls < 10; calls++) expect(await call()).toBe("success");
@@ -75,7 +75,7 @@ describe("workers of one relay", { timeout: 180_000 }, () => {
     const outcomes: string[] = [];
     for (let round = 0; round < 4; round++) {
       await expect.poll(() => workers().length, POLLING).toBe(2);
-      const ended = logged("a worker ended by itself and is replaced");
+      const ended = logged("a worker exited unexpectedly and is replaced");
       const victim = workers().find((pid) => pid !== survivor) as number;
       process.kill(victim, "SIGKILL");
       // One that has not served yet ends without that line.
@@ -88,7 +88,7 @@ describe("workers of one relay", { timeout: 180_000 }, () => {
   it("replaces a worker that hangs, so that it does not answer for long that nobody is alive", async () => {
     const { logged, call, workers } = relay;
     const [victim = 0] = workers();
-    const ended = logged("a worker ended by itself and is replaced");
+    const ended = logged("a worker exited unexpectedly and is replaced");
     process.kill(victim, "SIGSTOP");
     await ended;
     expect(await call()).toBe("success");

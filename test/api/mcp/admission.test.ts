@@ -51,7 +51,7 @@ describe("POST /mcp", () => {
       }),
       "Only a call token is accepted",
     ],
-    ["no JWT", () => ({ authorization: "Bearer a.b.c" }), "it is no JWT signed with HS256"],
+    ["no JWT", () => ({ authorization: "Bearer a.b.c" }), "it is not a JWT signed with HS256"],
     [
       "an unsigned token",
       () => ({ authorization: `Bearer ${bed.callToken({ header: { alg: "none", typ: "relay-call+jwt" } })}` }),
