@@ -9,8 +9,8 @@ const ESCAPE_U = 0x75;
 const ESCAPE_BYTES = 6;
 
 /**
- * {@link textAt} in slices, each from at most `bytes` bytes of the JSON. No slice ends within a character or between
- * the halves of an escaped surrogate pair.
+ * The text that `textAt()` returns, in slices, each from at most `bytes` bytes of the JSON. No slice ends within a
+ * character or between the halves of an escaped surrogate pair.
  *
  * @param bytes at least 16.
  */

@@ -3,16 +3,16 @@ import type { Answer, AnswerData, Outcome } from "../../call/outcome.js";
 import { type Bytes, bytesOf } from "../../lib/chunks.js";
 import type { ErrorType } from "../../model/errors.js";
 
-/** The result of a tool that is one JSON text. */
+/** A tool result that is one JSON text. */
 export function resultFromJson(value: unknown): CallToolResult {
   return { content: [{ type: "text", text: JSON.stringify(value) }] };
 }
 
 /**
- * How a call ended, as one JSON text: status, content type and data, or what went wrong and what to do. What the provider
- * wrote stands in values alone, so that none of it can pass for the relay's own.
+ * The outcome of a call as one JSON text: status, content type and data, or what went wrong and what to do. The
+ * provider's text appears only in values, so that it cannot pass for the relay's own.
  *
- * @param maxBytes of the provider's body that are shown at most.
+ * @param maxBytes most bytes of the provider's body to show.
  */
 export function resultFromOutcome(outcome: Outcome, maxBytes: number): CallToolResult {
   const isError = outcome.result === "error";
@@ -38,7 +38,7 @@ function leadsElsewhere({ statusCode, headers }: Answer): boolean {
   return statusCode >= 300 && statusCode < 400 && headers.some(([name]) => name.toLowerCase() === "location");
 }
 
-/** What of an answer is shown. */
+/** The part of an answer that is shown. */
 interface Shown {
   readonly members: Readonly<Record<string, unknown>>;
   /** The value of `data`. */
@@ -56,7 +56,7 @@ function shownFrom({ contentType, headers, data, isPossiblyTruncated }: Answer, 
   return { members: { ...members, ...(encoding && { dataEncoding: encoding }), ...(cut && { cut }) }, json };
 }
 
-/** Fields by which one pages, waits, comes back or sees what has changed; others only fill a model's memory. */
+/** Fields for paging, waiting, redirects and change detection. Others would only fill a model's context. */
 const TOLD =
   /^(?:link|location|content-location|retry-after|etag|last-modified|content-range|allow|.*(?:page|cursor|total|rate-?limit).*)$/i;
 
@@ -90,7 +90,7 @@ const NARROW =
   "Only the beginning is shown, as text. Ask for less: a smaller page, fewer fields, a filter, or the next page that `headers` names.";
 
 function cutText(text: Bytes, maxBytes: number): ShownData {
-  // What of the last character is there is held back.
+  // An incomplete last character is held back.
   const start = new TextDecoder().decode(startOf(text, maxBytes), { stream: true });
   const cut = { shownBytes: Buffer.byteLength(start), totalBytes: text.length, next: NARROW };
   return { json: JSON.stringify(start), cut };
@@ -110,7 +110,7 @@ function startOf({ pieces }: Bytes, maxBytes: number): Buffer {
 const TOO_LONG_FOR_BASE64 =
   "This is no text and too long to be shown. Ask for a smaller or a text form of it, or let the user fetch it.";
 
-/** Base64 makes four characters of three bytes (RFC 4648 section 4). */
+/** Base64 has four characters for three bytes (RFC 4648 section 4). */
 function binaryFrom(bytes: Bytes, maxBytes: number): ShownData {
   if (bytes.length * 4 <= maxBytes * 3)
     return { json: JSON.stringify(bytes.concat().toString("base64")), encoding: "base64" };
@@ -119,7 +119,7 @@ function binaryFrom(bytes: Bytes, maxBytes: number): ShownData {
 
 const MAYBE_DONE = "If it was to change something, look whether that was done before you send it again.";
 
-/** What a model does about each failure. */
+/** What a model should do about each failure. */
 const NEXT: Readonly<Record<Exclude<ErrorType, "API_ERROR">, string>> = {
   CALL_FORMAT_ERROR: "Correct the arguments as the message says, and call again.",
   INVALID_PUBLIC_KEY: "Your token is of no more use. Stop, and ask the user for a new one.",
@@ -146,7 +146,7 @@ const NEXT: Readonly<Record<Exclude<ErrorType, "API_ERROR">, string>> = {
   INTERNAL_ERROR: `The relay has a fault. Tell the user, with the callId. ${MAYBE_DONE}`,
 };
 
-/** What a model should do next, in a sentence or two. */
+/** What a model should do after a failure, in a sentence or two. */
 export function nextAfter(errorType: ErrorType, statusCode: number): string {
   return errorType === "API_ERROR" ? nextAfterStatus(statusCode) : NEXT[errorType];
 }
