@@ -127,7 +127,7 @@ function queueBehind(
   connections.queued += 1;
   if (exchange.queued >= MAX_QUEUED) socket.pause();
   previous.once("close", () => {
-    // The requests of a closed connection were discounted when it closed.
+    // A closed connection has already subtracted its requests from the count.
     if (socket.destroyed) return;
     queue(() => {
       if (socket.destroyed) return;
@@ -221,8 +221,8 @@ function accept(server: object, parse: (socket: Socket) => void, socket: Socket,
   // node:http also listens for the end of the connection, and creates an error for each request that still waits on it.
   // With hundreds of pipelined requests their stack traces, which nobody reads, would take nine tenths of the time.
   parse.call(server, socket);
-  // At the end of each request node:http resumes reading, even on a socket that was paused meanwhile, and a paused socket
-  // emits no second 'pause'. This listener runs after that of node:http, and makes it stop again.
+  // At the end of each request node:http resumes reading, even on a socket that was paused meanwhile, and a paused
+  // socket emits no second 'pause'. This listener runs after that of node:http, and makes it stop again.
   socket.on("resume", () => {
     hold(socket, connections);
     if (exchange.queued >= MAX_QUEUED) socket.pause();

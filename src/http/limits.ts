@@ -65,10 +65,7 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   keepAliveTimeoutMs: 65_000,
   /** Typed clients keep channels open between calls; a new connection costs them one to three round trips. */
   sessionIdleTimeoutMs: 120_000,
-  /**
-   * A client that broke the protocol and vanished holds its place for little more than headersTimeoutMs. A ping: 17
-   * bytes.
-   */
+  /** A client that broke the protocol and vanished is kept little longer than headersTimeoutMs. A ping is 17 bytes. */
   probeIntervalMs: 15_000,
   /** One slow round trip. */
   lingerMs: 1_000,
@@ -84,14 +81,9 @@ export const DEFAULT_LIMITS: ListenerLimits = {
    * over HTTP/1.1.
    */
   maxClientConnections: 1_000,
-  /**
-   * Lets a new instance behind a load balancer get its share of long-lived connections, at one handshake in 10,000
-   * calls.
-   */
+  /** Gives a new instance behind a load balancer its share of long-lived connections. One handshake in 10,000 calls. */
   maxRequestsPerSocket: 10_000,
-  /**
-   * Some 10 MB. Clients that pipeline at all send a handful; a thousand connections full of requests would take 5 GB.
-   */
+  /** Some 10 MB. Clients that pipeline send a handful; a thousand connections full of requests would take 5 GB. */
   maxQueuedRequests: 5_000,
   /** RFC 9113 section 6.5.2 recommends no fewer than 100; more only helps attackers (CVE-2023-44487). */
   maxConcurrentStreams: 100,

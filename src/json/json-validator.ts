@@ -84,8 +84,7 @@ const MODULE = createWasmModule<JsonBlocks>(JSON_BLOCKS_WASM);
 
 /**
  * Pool of idle instances: creating one takes 16 microseconds and 128 KiB, and leaving many to the garbage collector
- * makes it run more often. `begin()` resets the state; bytes of the last text stay in the memory, but are not read
- * again.
+ * makes it run more often. `begin()` resets the state. Bytes of the last text stay in memory, but are not read again.
  */
 const IDLE: JsonBlocks[] = [];
 const MAX_IDLE = 8;

@@ -24,7 +24,7 @@ export interface Turns {
 const TURN_MS = 2;
 
 /**
- * Creates the scheduler for large work in one process. All large work together takes at most {@link TURN_MS} of each
+ * Creates the scheduler for large work in one process. All large work together takes about {@link TURN_MS} of each
  * turn of the event loop, in its check phase, so that ten large calls delay other calls no more than one. It is
  * round-robin over owners, and over the jobs of each owner.
  *

@@ -57,10 +57,7 @@ export interface Session {
   readonly endsAt: number;
 }
 
-/**
- * Sessions that were ended before they expired. Rejects with RelayError STORE_UNAVAILABLE when the store cannot be
- * used.
- */
+/** Sessions that were ended before they expired. Rejects with RelayError STORE_UNAVAILABLE if the store is unusable. */
 export interface SessionStore {
   /**
    * Ends a session on every relay that shares the store, and deletes those that expired over a week ago. False when it

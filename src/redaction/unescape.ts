@@ -49,8 +49,7 @@ export abstract class Unescape {
   }
 
   /**
-   * Undoes the escape that the pending characters end with, if any. True if it did: the result may complete another
-   * one.
+   * Undoes the escape that the pending characters end with. False if there is none; a result may complete another one.
    */
   #undoLast(end: number): boolean {
     const pending = this.#pending;

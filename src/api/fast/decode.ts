@@ -218,8 +218,8 @@ class PlainInput {
 }
 
 /**
- * JSON nested deeper than protobuf-es reads is left to it, however many keys follow: it refuses that soon, with its own
- * message.
+ * JSON nested deeper than protobuf-es reads is left to it, however many keys follow: it soon refuses it, in its own
+ * words.
  */
 const LIMITS = { maxDepth: 100, maxKeys: MAX_MESSAGE_KEYS };
 

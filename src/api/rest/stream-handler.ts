@@ -15,8 +15,7 @@ interface StreamHandlerOptions extends CallRouteOptions {
 
 /**
  * The raw route: streams the provider's own status, fields and body. A failure before the head is an error row with the
- * HTTP status of its reason. A later failure cuts the answer short, so that every client can tell it from a complete
- * one.
+ * HTTP status of its reason. A later failure cuts the answer short: every client can tell it from a complete one.
  */
 export function createStreamHandler(options: StreamHandlerOptions): PathHandler {
   return createCallRoute(options, (exchange) => answerStream(options, exchange));

@@ -68,8 +68,8 @@ export type RpcHandler = (
 
 /**
  * Replaces connect-node's own adapter, which prints whole error objects to the console when a response cannot be
- * written (threats 6.3), cannot tell whether a path belongs to an RPC, has no CORS, lists no methods with a 405 (RFC
- * 9110 section 15.5.6), quotes requests in errors, and leaves unread bodies on connections.
+ * written (threats 6.3), cannot tell whether a path belongs to an RPC, has no CORS, lists no methods with a 405
+ * (RFC 9110 section 15.5.6), quotes requests in errors, and leaves unread bodies on connections.
  */
 export function createRpcAdapter(options: RpcAdapterOptions): RpcHandler {
   const router = createConnectRouter({ ...options, acceptCompression: COMPRESSIONS });

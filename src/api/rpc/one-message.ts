@@ -55,8 +55,8 @@ export interface MessageOptions {
 
 /**
  * The body of a request with one message, in one piece and decompressed. connect waits for all of it anyway, and joins
- * chunks in time quadratic in their number: 50,000 chunks of one byte would block the event loop for seconds (threats
- * I15). Of a body that is too long, connect gets enough to refuse it.
+ * chunks in time quadratic in their number: 50,000 chunks of one byte would block the event loop for seconds
+ * (threats I15). Of a body that is too long, connect gets enough to refuse it.
  *
  * @throws ConnectError INVALID_ARGUMENT for a message that would take long to decode.
  */
