@@ -41,7 +41,7 @@ export function createDispatch(
     identify(req, res, newCallId);
     const refusal = decideRequest(spoken, req.httpVersionMajor, req.rawHeaders, limits, acceptsHost);
     if (refusal !== undefined) return answer(res, refusal.status, refusal.text);
-    if (expectation === "unknown") return answer(res, 417, "This expectation is not supported; leave Expect out.");
+    if (expectation === "unknown") return answer(res, 417, "This expectation is not supported; leave out Expect.");
     try {
       if (expectation === "continue" && !asksItself(req.url ?? "")) res.writeContinue();
       const result: unknown = handler(req, res);
@@ -271,11 +271,11 @@ interface TransferProblem {
 
 const UNFRAMED: TransferProblem = {
   status: 400,
-  text: "Transfer-Encoding does not say where the body ends; send chunked, once and last.",
+  text: "This Transfer-Encoding does not show where the body ends; send chunked once, as the last coding.",
 };
 const UNKNOWN: TransferProblem = {
   status: 501,
-  text: "This transfer coding is not supported; send chunked alone, and a Content-Encoding instead.",
+  text: "This transfer coding is not supported; send only chunked, and use Content-Encoding for compression.",
 };
 
 /**

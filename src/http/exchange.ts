@@ -166,7 +166,7 @@ export class ResponseSignal implements CallerSignal {
   /** Called when the response closes. */
   onClose(): void {
     // Over HTTP/2 a cancelled stream counts as finished, so what matters is whether we had written the answer.
-    if (!this.#response.writableEnded) this.#abort(new Error("The caller is gone."));
+    if (!this.#response.writableEnded) this.#abort(new Error("The caller disconnected."));
   }
 
   /** Called when the call is evicted to free memory: it fails with the reason, or its answer is cut off. */

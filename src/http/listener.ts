@@ -20,8 +20,8 @@ export interface ListenerOptions {
   readonly handler: Handler;
   /**
    * Called with an error that is worth a log line; it never holds header values or bodies. `where` is `accept` (the
-   * port), `connections` (some were refused: too many in all, of one client, or with requests sent ahead), `client`
-   * (malformed HTTP/1 or TLS), `session` (malformed HTTP/2) or `handler` (whatever it threw, unchanged).
+   * port), `connections` (some were refused: too many in total or from one client, or too many pipelined requests),
+   * `client` (malformed HTTP/1 or TLS), `session` (malformed HTTP/2) or `handler` (whatever it threw, unchanged).
    */
   readonly onFault: OnFault;
   /** Whether an address acts for many clients, and is exempt from the limit of one client; by default none is. */
@@ -120,8 +120,8 @@ function watch(
   const timer = setInterval(() => {
     sweep(connections, limits);
     tell(dropped - told.dropped, String(limits.maxConnections));
-    tell(places.refused - told.refused, `${limits.maxClientConnections} for one client`);
-    tell(connections.cut - told.cut, `${limits.maxQueuedRequests} requests sent ahead`);
+    tell(places.refused - told.refused, `${limits.maxClientConnections} per client`);
+    tell(connections.cut - told.cut, `${limits.maxQueuedRequests} pipelined requests`);
     Object.assign(told, { dropped, refused: places.refused, cut: connections.cut });
   }, limits.checkIntervalMs).unref();
   return { stop: () => clearInterval(timer), refused: () => dropped + places.refused };

@@ -79,6 +79,6 @@ export function lateWork(): RelayError {
   const what = "The deadline passed while the relay was working on this large call";
   return new RelayError(
     "PROVIDER_TIMEOUT",
-    `${what}; if it was to change something, check whether that was done before sending it again.`,
+    `${what}; if the call changes something, check whether it was done before sending it again.`,
   );
 }

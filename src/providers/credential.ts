@@ -188,11 +188,11 @@ const DROPPED_PREFIX = /^(?:proxy|x-forwarded|x-original|x-envoy|cf|sec)-/;
 /**
  * Decides which of a caller's headers go to the provider.
  *
- * Throws CALL_FORMAT_ERROR for a name that is not letters, digits, `-` and `_`, a value with a control character or one
- * outside ASCII, a name given twice in different case, more than 64 headers or 8 KiB in all.
+ * Throws CALL_FORMAT_ERROR for a name that is not made of letters, digits, `-` and `_`, for a value with control or
+ * non-ASCII characters, for a name given twice in any case, and for more than 64 headers or 8 KiB in total.
  */
 export function decideHeaders(pairs: HeaderPairs): DecidedHeaders {
-  if (pairs.length > MAX_HEADERS) throw formatError(`headers holds more than ${MAX_HEADERS} members; send fewer.`);
+  if (pairs.length > MAX_HEADERS) throw formatError(`headers has more than ${MAX_HEADERS} fields; send fewer.`);
   const forwarded: Array<readonly [string, string]> = [];
   const seen = new Map<string, string>();
   let length = 0;
@@ -202,11 +202,11 @@ export function decideHeaders(pairs: HeaderPairs): DecidedHeaders {
     const key = name.toLowerCase();
     const meant = headerMeant(key);
     if (isDroppedHeader(meant)) continue;
-    if (seen.has(meant)) throw formatError(`headers names ${name} twice; send it once.`);
+    if (seen.has(meant)) throw formatError(`headers contains ${name} twice; send it once.`);
     seen.set(meant, value.trim());
     if (key !== RESPONSE_DATA_AT && key !== PAYLOAD_TYPE) forwarded.push([name, value.trim()]);
   }
-  if (length > MAX_HEADER_LENGTH) throw formatError("headers is longer than 8 KiB in all; send less.");
+  if (length > MAX_HEADER_LENGTH) throw formatError("headers is longer than 8 KiB in total; send less.");
   return { forwarded, responseDataAt: seen.get(RESPONSE_DATA_AT), payloadType: seen.get(PAYLOAD_TYPE) };
 }
 
@@ -226,11 +226,11 @@ export function isDroppedHeader(name: string): boolean {
 function checkField(name: string, value: string): void {
   if (!NAME.test(name)) {
     throw formatError(
-      "headers holds a name that is not 1 to 64 letters, digits, '-' and '_', a letter or digit first; correct it.",
+      "headers contains a name that is not 1 to 64 letters, digits, '-' and '_', starting with a letter or digit; correct it.",
     );
   }
   if (!VALUE.test(value)) {
-    throw formatError(`headers.${name} holds a character that is not printable ASCII; encode or remove it.`);
+    throw formatError(`headers.${name} contains a character that is not printable ASCII; encode or remove it.`);
   }
 }
 
@@ -311,7 +311,7 @@ export function fillPlaceholders(path: string, provider: Provider, tokens: Place
     if (!provider.urlPlaceholders.has(name)) return placeholder;
     const token = tokens[name];
     if (token === undefined) {
-      throw formatError(`url holds {{${name}}}, but this connection has none; remove it.`);
+      throw formatError(`url contains {{${name}}}, but this connection has none; remove it.`);
     }
     return encodeURIComponent(token);
   });

@@ -101,7 +101,7 @@ describe("decideHeaders()", () => {
     const error = errorOf([[name, "1"]]);
     expect(error.reason).toBe("CALL_FORMAT_ERROR");
     expect(error.message).toBe(
-      "headers holds a name that is not 1 to 64 letters, digits, '-' and '_', a letter or digit first; correct it.",
+      "headers contains a name that is not 1 to 64 letters, digits, '-' and '_', starting with a letter or digit; correct it.",
     );
   });
 
@@ -119,7 +119,7 @@ describe("decideHeaders()", () => {
   ])("refuses the value %j, naming the header only", (value) => {
     const error = errorOf([["x-a", value]]);
     expect(error.reason).toBe("CALL_FORMAT_ERROR");
-    expect(error.message).toBe("headers.x-a holds a character that is not printable ASCII; encode or remove it.");
+    expect(error.message).toBe("headers.x-a contains a character that is not printable ASCII; encode or remove it.");
     expect(errorOf([["Cookie", value]]).message).toContain("headers.Cookie");
   });
 
@@ -129,8 +129,8 @@ describe("decideHeaders()", () => {
         [first, "1"],
         [second, "2"],
       ]).message;
-    expect(twice("X-A", "x-a")).toBe("headers names x-a twice; send it once.");
-    expect(twice("x-api_key", "X_API-KEY")).toBe("headers names X_API-KEY twice; send it once.");
+    expect(twice("X-A", "x-a")).toBe("headers contains x-a twice; send it once.");
+    expect(twice("x-api_key", "X_API-KEY")).toBe("headers contains X_API-KEY twice; send it once.");
     expect(twice("x-payload-type", "X-Payload-Type")).toContain("twice");
   });
 

@@ -125,7 +125,7 @@ describe("requests that are sent ahead", () => {
     // A packet or two; what is over the limit comes with the first.
     for (const { socket } of greedy) socket.write(get("/many").repeat(1000));
     expect(await Promise.all(greedy.map(({ closed }) => closed))).toEqual(["", ""]);
-    expect(String(await fault("connections"))).toMatch(/refused \d over the limit of 200 requests sent ahead/);
+    expect(String(await fault("connections"))).toMatch(/refused \d over the limit of 200 pipelined requests/);
     // Those that have gone count no more.
     const [modest, other] = await Promise.all([connectRaw(port), connectRaw(port)]);
     modest.socket.write(get("/few").repeat(5) + get("/few", "close"));

@@ -159,7 +159,7 @@ function noToken(isOther: boolean): RelayError {
  */
 const NO_VALIDATOR = {
   getValidator(): never {
-    throw new Error("nothing is asked of clients");
+    throw new Error("the server sends no requests to clients");
   },
 };
 

@@ -185,7 +185,7 @@ function messageFromBody<Input extends DescMessage>(schema: Input, body: Buffer)
     return fromJsonString(schema, text, { ignoreUnknownFields: false });
   } catch (error) {
     // Any other error means that the body is not UTF-8.
-    const { fault } = messageFaultFrom((error as Error).message) ?? { fault: "it is not one JSON object" };
-    throw formatError(`The body must be a JSON object of the fields of relay.v1.${schema.name}; ${fault}.`);
+    const { fault } = messageFaultFrom((error as Error).message) ?? { fault: "it is not UTF-8 text" };
+    throw formatError(`The body must be a JSON object with the fields of relay.v1.${schema.name}; ${fault}.`);
   }
 }

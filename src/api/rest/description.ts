@@ -159,7 +159,7 @@ function objectRange(text: CallText, range: Range | undefined, field: string): R
 function headersFrom(text: CallText, range: Range | undefined): Array<readonly [string, string]> {
   const object = objectRange(text, range, "headers");
   if (object === undefined) return [];
-  if (object.end - object.start > SLICE_BYTES) throw formatError("headers is longer than 8 KiB in all; send less.");
+  if (object.end - object.start > SLICE_BYTES) throw formatError("headers is longer than 8 KiB in total; send less.");
   const seen = new Set<string>();
   return sliceMembers(text.bytes, object.start, object.end, text.latin1).map((member) => {
     if (seen.has(member.key)) throw formatError("headers has the same name twice. Send each header once.");

@@ -56,7 +56,7 @@ export async function answerOriginPreflight(
 ): Promise<void> {
   const { origin = "" } = request.headers;
   if (await isListed(listsOrigin, origin)) return allowPreflight(request, response, origin, allowed);
-  answerPlain(response, 403, "This origin is not on the list of any application.", { vary: "Origin" });
+  answerPlain(response, 403, "No application lists this origin.", { vary: "Origin" });
 }
 
 /** Allows the header names that a preflight asks for. */

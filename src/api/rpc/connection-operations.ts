@@ -105,7 +105,7 @@ async function requireCaller(
   if (callToken !== undefined && !takesCallToken) {
     throw new RelayError(
       "CALLER_NOT_ALLOWED",
-      "A call token is for calls alone. Send what the application itself has.",
+      "A call token is only for calls. Send the application's own credential.",
     );
   }
   requireCallerIds({ publicKey, userId });

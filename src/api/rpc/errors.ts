@@ -154,8 +154,8 @@ const FAULTS: ReadonlyArray<readonly [pattern: RegExp, text: string]> = [
   [/^: key ".*" is unknown$/s, "it has a field that is not in the schema"],
   [/^: duplicate (?:object|map) key "/, "an object in it has the same key twice"],
   [/^: set multiple times$/, "it is given more than once"],
-  [/^: maximum recursion depth/, "it is nested too deep"],
-  [NO_JSON, "it is not one JSON object"],
+  [/^: maximum recursion depth/, "it is nested too deeply"],
+  [NO_JSON, "it is not valid JSON"],
 ];
 
 /** What is wrong with a JSON message, without quoting it. */

@@ -22,7 +22,7 @@ export const MAX_MESSAGE_KEYS: number = 3 * CALL_JSON_LIMITS.maxKeys;
 export const TOO_MANY_KEYS = `the message has more than ${MAX_MESSAGE_KEYS} keys`;
 
 /** Error text for a message with more parts. */
-export const TOO_MANY_PARTS = `the message has more than ${MAX_PARTS} parts; send a payload of so many values as body`;
+export const TOO_MANY_PARTS = `the message has more than ${MAX_PARTS} parts; send a payload this large in body`;
 
 /**
  * Refuses a binary protobuf message with too many parts: fields at any depth, in whatever the schema says is a message.
@@ -118,7 +118,7 @@ function stepOf(field: DescField, known: Map<string, Shape>): WireType | Shape {
   if (field.fieldKind === "map") return entryOf(field.mapKey, value);
   // A list of numbers may be packed, and each number would have to be counted.
   if (field.fieldKind === "list" && typeof value !== "object" && value !== WireType.LengthDelimited)
-    throw new Error(`no way to step over ${field} yet`);
+    throw new Error(`skipping ${field} is not supported yet`);
   return typeof value === "object" && isCopied(field) ? { ...value, isCopied: true } : value;
 }
 

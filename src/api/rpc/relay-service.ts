@@ -199,7 +199,7 @@ function jsonText(struct: JsonObject | undefined, field: string): Uint8Array | u
 /** Counts members at any depth. Fails for a value that is nested too deep, and for a double that is NaN or infinite. */
 function keysOf(value: JsonValue, field: string, depth: number): number {
   if (typeof value === "number" && !Number.isFinite(value))
-    throw formatError(`${field} has a number that JSON cannot hold (NaN or infinite).`);
+    throw formatError(`${field} has a number that JSON cannot represent (NaN or infinite).`);
   if (typeof value !== "object" || value === null) return 0;
   if (depth > LIMITS.maxDepth) throw tooLarge(field);
   const inner = Array.isArray(value) ? value : Object.values(value);
@@ -209,5 +209,5 @@ function keysOf(value: JsonValue, field: string, depth: number): number {
 }
 
 function tooLarge(field: string): RelayError {
-  return formatError(`${field} has too many keys or is nested too deep.`);
+  return formatError(`${field} has too many keys or is nested too deeply.`);
 }

@@ -87,7 +87,7 @@ export function readPassedHead(
 function unnamed(): RelayError {
   return new RelayError(
     "CALLER_NOT_ALLOWED",
-    "The request names no caller: send a call token where the provider's token goes, or as x-relay-authorization: Bearer …, or send x-relay-public-key and x-relay-user-id.",
+    "The request does not identify its caller: send a call token where the provider's token goes, or as x-relay-authorization: Bearer …, or send x-relay-public-key and x-relay-user-id.",
   );
 }
 
@@ -141,7 +141,7 @@ function only(fields: HeaderPairs, name: string): string | undefined {
 function bearerOf(value: string): string {
   const text = bearerFrom(value);
   if (text) return text;
-  throw new RelayError("CALLER_NOT_ALLOWED", "x-relay-authorization must be Bearer and a call token.");
+  throw new RelayError("CALLER_NOT_ALLOWED", "x-relay-authorization must be Bearer followed by a call token.");
 }
 
 /**
@@ -239,6 +239,6 @@ function requireOnce(proofs: Redactor, path: string, headers: HeaderPairs): void
   if (proofs.text(path) === path && headers.flat().every((text) => proofs.text(text) === text)) return;
   throw new RelayError(
     "CALLER_NOT_ALLOWED",
-    "What the caller proves itself with stands in the URL or in a second header as well, and the provider must not see it. Send it once.",
+    "The caller's credential is also in the URL or in a second header, where the provider would see it. Send it in one place only.",
   );
 }

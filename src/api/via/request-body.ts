@@ -202,7 +202,7 @@ class RequestBody implements StreamedBody {
 function beginningLost(): RelayError {
   return new RelayError(
     "PROVIDER_UNREACHABLE",
-    "The request had to be sent to the provider once more, and the beginning of its body is not kept any more. Send it again.",
+    "The request must be sent to the provider again, but the relay no longer has the beginning of its body. Send the request again.",
   );
 }
 
@@ -210,6 +210,6 @@ function beginningLost(): RelayError {
 function proofInBody(): RelayError {
   return new RelayError(
     "CALLER_NOT_ALLOWED",
-    "The body holds what the caller proves itself with, and the provider must not see that: send it in one place, a header.",
+    "The caller's credential is also in the body, where the provider would see it. Send it in one place only.",
   );
 }
