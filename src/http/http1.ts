@@ -212,15 +212,17 @@ function tlsOptions(tls: TlsMaterial, options: http.ServerOptions, limits: Liste
 function accept(server: object, parse: (socket: Socket) => void, socket: Socket, connections: Connections): void {
   const exchange = { response: undefined, requests: 0, queued: 0 };
   connections.exchanges.set(socket, exchange);
-  const { stackTraceLimit } = Error;
   socket.on("close", () => {
     connections.exchanges.delete(socket);
     connections.queued -= exchange.queued;
-    Error.stackTraceLimit = 0;
   });
+  const before = socket.listeners("close");
+  parse.call(server, socket);
   // node:http also listens for the end of the connection, and creates an error for each request that still waits on it.
   // With hundreds of pipelined requests their stack traces, which nobody reads, would take nine tenths of the time.
-  parse.call(server, socket);
+  for (const listener of socket.listeners("close") as CloseListener[]) {
+    if (!before.includes(listener)) socket.off("close", listener).on("close", withoutStackTraces(listener));
+  }
   // At the end of each request node:http resumes reading, even on a socket that was paused meanwhile, and a paused
   // socket emits no second 'pause'. This listener runs after that of node:http, and makes it stop again.
   socket.on("resume", () => {
@@ -228,9 +230,22 @@ function accept(server: object, parse: (socket: Socket) => void, socket: Socket,
     if (exchange.queued >= MAX_QUEUED) socket.pause();
     if (socket.isPaused()) socket.emit("pause");
   });
-  socket.on("close", () => {
-    Error.stackTraceLimit = stackTraceLimit;
-  });
+}
+
+type CloseListener = (hadError: boolean) => void;
+
+/** The same listener, whose errors have no stack trace. `off()` with the original removes it. */
+function withoutStackTraces(listener: CloseListener): CloseListener {
+  const quiet: CloseListener = (hadError) => {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
+    try {
+      listener(hadError);
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit;
+    }
+  };
+  return Object.assign(quiet, { listener });
 }
 
 /** Refuses CONNECT: the relay is not a tunnel (RFC 9110 section 9.3.6). */

@@ -195,6 +195,32 @@ describe("requests that are sent ahead", () => {
     expect(Error.stackTraceLimit).toBe(stackTraceLimit);
   });
 
+  it("leave other errors their stacks over HTTP/1.1, even when giving them up fails", async () => {
+    const { stackTraceLimit } = Error;
+    const others = process.listeners("uncaughtException");
+    onTestFinished(() => {
+      process.removeAllListeners("uncaughtException");
+      for (const listener of others) process.on("uncaughtException", listener);
+      Error.stackTraceLimit = stackTraceLimit;
+    });
+    process.removeAllListeners("uncaughtException");
+    const thrown = new Promise((resolve) => process.once("uncaughtException", resolve));
+    const failure = new Error("thrown for the test");
+    const { port } = await start({
+      handler: (req) => {
+        req.destroy = () => {
+          throw failure;
+        };
+      },
+    });
+    const client = await connectRaw(port);
+    client.socket.write("POST / HTTP/1.1\r\nHost: relay.test\r\nContent-Length: 9\r\n\r\n12345");
+    await subscribedOnce("http.server.request.start");
+    client.socket.destroy();
+    expect(await thrown).toBe(failure);
+    expect(Error.stackTraceLimit).toBe(stackTraceLimit);
+  });
+
   it("are not begun over HTTP/1.1 once their client has gone", async () => {
     const begun: string[] = [];
     const { port } = await start({ handler: (req) => void begun.push(req.url ?? "") });
