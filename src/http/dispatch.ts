@@ -263,17 +263,11 @@ export function createHostMemory(): (value: string) => boolean {
   };
 }
 
-/** What is wrong with the framing of a body, and the status that says so. */
-interface TransferProblem {
-  readonly status: 400 | 501;
-  readonly text: string;
-}
-
-const UNFRAMED: TransferProblem = {
+const UNFRAMED: Refusal = {
   status: 400,
   text: "This Transfer-Encoding does not show where the body ends; send chunked once, as the last coding.",
 };
-const UNKNOWN: TransferProblem = {
+const UNKNOWN: Refusal = {
   status: 501,
   text: "This transfer coding is not supported; send only chunked, and use Content-Encoding for compression.",
 };
@@ -284,9 +278,9 @@ const UNKNOWN: TransferProblem = {
  * Pure.
  *
  * @param rawHeaders names and values in turn, as received.
- * @returns undefined for `chunked`, or no transfer coding at all.
+ * @returns the refusal, or undefined for `chunked` and for no transfer coding at all.
  */
-export function decideTransferCoding(rawHeaders: readonly string[]): TransferProblem | undefined {
+export function decideTransferCoding(rawHeaders: readonly string[]): Refusal | undefined {
   let codings: string | undefined;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string;

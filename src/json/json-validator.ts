@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { slicesOf } from "../lib/chunks.js";
+import { NOTHING, slicesOf } from "../lib/chunks.js";
 import { atOnce, type Steps } from "../lib/turns.js";
 import { createWasmModule } from "../lib/wasm-module.js";
 import { JSON_BLOCKS_WASM } from "./json-blocks-wasm.js";
@@ -142,8 +142,6 @@ function pushInto(blocks: JsonBlocks, chunk: Uint8Array): boolean {
   return true;
 }
 
-const NOTHING: Uint8Array = new Uint8Array(0);
-
 /** Checks UTF-8 (RFC 3629) chunk by chunk; a chunk may end inside a character. */
 interface Utf8Checker {
   /** False when the bytes so far cannot be the beginning of valid UTF-8. */
@@ -154,7 +152,7 @@ interface Utf8Checker {
 
 /** Creates a checker for one text. It keeps at most 3 bytes between chunks. */
 export function createUtf8Checker(): Utf8Checker {
-  let pending = NOTHING;
+  let pending: Uint8Array = NOTHING;
   return {
     push(chunk) {
       let rest = chunk;

@@ -1,7 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { ListValueSchema, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { CallResponseSchema, ResultRowSchema } from "../../../gen/relay/v1/relay_pb.js";
-import type { Answer, Outcome } from "../../call/outcome.js";
+import { type Answer, type Outcome, statusCodeOf } from "../../call/outcome.js";
 import { type Bytes, base64InSteps, between, bytesOf, SLICE_BYTES } from "../../lib/chunks.js";
 import { atOnce } from "../../lib/turns.js";
 import type { RowData } from "../rpc/row.js";
@@ -63,7 +63,7 @@ export function encodeBinary(outcome: Outcome, { data, value, prefixFor }: Binar
 
 function piecesOf(outcome: Outcome, data: RowData | undefined, value: Bytes | undefined): Pieces {
   const { answer } = outcome;
-  const head = PINC_STATUS + utf8(outcome.result) + STATUS_CODE + varint(statusOf(outcome));
+  const head = PINC_STATUS + utf8(outcome.result) + STATUS_CODE + varint(statusCodeOf(outcome));
   const failure =
     outcome.result === "success" ? "" : string(ERROR_TYPE, outcome.errorType) + string(INERNAL_ERROR, outcome.message);
   const callId = string(CALL_ID, outcome.callId);
@@ -96,10 +96,6 @@ function withData(start: WireText, data: RowData, value: Bytes | undefined, end:
 function withString(start: WireText, bytes: Bytes, after: WireText): Pieces {
   const inner = STRING_VALUE + varint(bytes.length);
   return { before: start + DATA + varint(inner.length + bytes.length) + inner, bytes, after };
-}
-
-function statusOf(outcome: Outcome): number {
-  return outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
 }
 
 /** proto3 omits an empty string. */

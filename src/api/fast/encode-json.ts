@@ -1,4 +1,4 @@
-import type { Outcome } from "../../call/outcome.js";
+import { type Outcome, statusCodeOf } from "../../call/outcome.js";
 import { type Bytes, base64Json, between, bytesOf, membersJson, stringInSteps } from "../../lib/chunks.js";
 import { atOnce } from "../../lib/turns.js";
 import type { RowData } from "../rpc/row.js";
@@ -13,9 +13,8 @@ import type { RowData } from "../rpc/row.js";
  */
 export function encodeJson(outcome: Outcome, data: RowData | undefined, value: Bytes | undefined): Bytes {
   const { answer } = outcome;
-  const status = outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
   const start =
-    `{"rows":[{"pincStatus":"${outcome.result}","statusCode":${status}` +
+    `{"rows":[{"pincStatus":"${outcome.result}","statusCode":${statusCodeOf(outcome)}` +
     (answer === undefined ? "" : string("contentType", answer.contentType));
   let end = "";
   if (outcome.result === "error")

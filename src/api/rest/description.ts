@@ -14,6 +14,7 @@ import { joinedInSteps, SLICE_BYTES } from "../../lib/chunks.js";
 import { didYouMean } from "../../lib/similar.js";
 import type { Steps } from "../../lib/turns.js";
 import { formatError } from "../../model/errors.js";
+import { headersTooLong } from "../../providers/credential.js";
 
 const FIELDS: ReadonlyMap<string, string> = new Map([
   ["url", "url"],
@@ -159,7 +160,8 @@ function objectRange(text: CallText, range: Range | undefined, field: string): R
 function headersFrom(text: CallText, range: Range | undefined): Array<readonly [string, string]> {
   const object = objectRange(text, range, "headers");
   if (object === undefined) return [];
-  if (object.end - object.start > SLICE_BYTES) throw formatError("headers is longer than 8 KiB in total; send less.");
+  // decideHeaders() counts exactly. This bounds the work before it: 8 KiB take at most 48 KiB here, all of it escaped.
+  if (object.end - object.start > SLICE_BYTES) throw headersTooLong();
   const seen = new Set<string>();
   return sliceMembers(text.bytes, object.start, object.end, text.latin1).map((member) => {
     if (seen.has(member.key)) throw formatError("headers has the same name twice. Send each header once.");

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import type { Call, CallDescription } from "../../call/call.js";
-import { isGone, type Outcome } from "../../call/outcome.js";
+import { isGone, type Outcome, statusCodeOf } from "../../call/outcome.js";
 import type { Performed, Relay } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import { answerPlain, endWith, hasContent, mustClose } from "../../http/exchange.js";
@@ -66,7 +66,7 @@ function answerOutcome(
 
 /** The row's status, or 200 when an answer with a body cannot have that status. */
 function mirroredStatus(outcome: Outcome): number {
-  const status = outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
+  const status = statusCodeOf(outcome);
   return hasContent(status) ? status : 200;
 }
 

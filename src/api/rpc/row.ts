@@ -6,7 +6,7 @@ import {
   type ResultRow,
   ResultRowSchema,
 } from "../../../gen/relay/v1/relay_pb.js";
-import type { AnswerData, Outcome } from "../../call/outcome.js";
+import { type AnswerData, type Outcome, statusCodeOf } from "../../call/outcome.js";
 import { surveyJson } from "../../json/json-survey.js";
 import { validateJson } from "../../json/json-validator.js";
 import { type Bytes, SLICE_BYTES } from "../../lib/chunks.js";
@@ -24,7 +24,7 @@ export function rowFromOutcome(outcome: Outcome): ResultRow {
   const { answer } = outcome;
   const row = create(ResultRowSchema, {
     pincStatus: outcome.result,
-    statusCode: outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode,
+    statusCode: statusCodeOf(outcome),
     callId: outcome.callId,
   });
   if (outcome.result === "error") {
