@@ -104,3 +104,8 @@ export function outcomeFromError(
 export function isGone(signal: Pick<CallerSignal, "aborted" | "reason"> | undefined): boolean {
   return signal?.aborted === true && !(signal.reason instanceof RelayError);
 }
+
+/** The status code of an outcome's row. */
+export function statusCodeOf(outcome: Outcome): number {
+  return outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
+}

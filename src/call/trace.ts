@@ -11,7 +11,7 @@ import type { CallSpans, SpanMethod, StartSpans } from "../telemetry/call-spans.
 import type { UpstreamHead, UpstreamRequest } from "../upstream/request.js";
 import type { CallOrigin } from "./call.js";
 import type { CallDecisions, Deciding } from "./explanation.js";
-import type { Answer, AnswerData, Outcome } from "./outcome.js";
+import { type Answer, type AnswerData, type Outcome, statusCodeOf } from "./outcome.js";
 
 /** What is recorded about a call while it runs; becomes its log line, metrics, spans and record. */
 export interface CallTrace {
@@ -156,7 +156,7 @@ function recordFrom(trace: CallTrace, outcome: Outcome): CallRecord {
     provider: provider?.name,
     method: trace.method,
     origin: trace.upstreamOrigin,
-    status: outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode,
+    status: statusCodeOf(outcome),
     errorType: outcome.result === "error" ? outcome.errorType : undefined,
     rule: ruleOf(decisions),
     cause: trace.cause,

@@ -3,10 +3,10 @@ export function decideCors(origin: string | undefined, allowedOrigins: readonly 
   return origin !== undefined && allowedOrigins.includes(origin);
 }
 
-/** Whether any active application lists this browser origin. Rejects when that cannot be found out. */
+/** Whether any active application lists this browser origin. Rejects when the list cannot be read. */
 export type ListsOrigin = (origin: string) => Promise<boolean>;
 
-/** The same, for a preflight or an answer: when the store cannot be read nothing is allowed to browsers. */
+/** The same, for a preflight or an answer: false when the store cannot be read. */
 export function isListed(listsOrigin: ListsOrigin, origin: string): Promise<boolean> {
   return listsOrigin(origin).catch(() => false);
 }
@@ -16,7 +16,7 @@ export function corsHeaders(origin: string): Record<string, string> {
   return { "access-control-allow-origin": origin, "access-control-allow-credentials": "true" };
 }
 
-/** Fields of a preflight's answer. Requested header names are allowed: the relay judges what it forwards anyway. */
+/** Fields of the answer to a preflight. Any header name can be allowed: the relay judges what it forwards anyway. */
 export function preflightHeaders(
   origin: string,
   options: { readonly methods: string; readonly headers: string },

@@ -7,22 +7,22 @@ import { answerPlain, type HttpRequest, type HttpResponse, REQUEST_ID } from "./
 import { createCallIds, identify } from "./identity.js";
 import type { ListenerLimits } from "./limits.js";
 
-/** Receives every request that passed {@link decideRequest}. Whatever it throws, or rejects with, is answered with 500. */
+/** Receives every request that passed {@link decideRequest}. When it throws or rejects, the answer is 500. */
 export type Handler = (req: HttpRequest, res: HttpResponse) => void;
 
-/** Called for faults worth a log line: where, and the error, which never holds bytes of a request. */
+/** Called for faults worth a log line, with the place and the error, which never holds bytes of a request. */
 export type OnFault = (where: string, error: unknown) => void;
 
 /** What a request's Expect field asks for, RFC 9110 section 10.1.1. */
 export type Expectation = "none" | "continue" | "unknown";
 
-/** Gives one request to the handler, or refuses it; never throws. */
+/** Passes one request to the handler, or refuses it; never throws. */
 export type Dispatch = (expectation: Expectation, req: HttpRequest, res: HttpResponse) => void;
 
 /**
- * Makes the function that stands between a protocol's server and the handler.
+ * Creates the function between a protocol's server and the handler.
  *
- * @param asksItself whether the handler of a target itself asks a client that waits for it to send the body (100 Continue).
+ * @param asksItself whether the handler of a target sends 100 Continue itself, to a client that waits for it.
  */
 export function createDispatch(
   spoken: 1 | 2,
@@ -41,7 +41,7 @@ export function createDispatch(
     identify(req, res, newCallId);
     const refusal = decideRequest(spoken, req.httpVersionMajor, req.rawHeaders, limits, acceptsHost);
     if (refusal !== undefined) return answer(res, refusal.status, refusal.text);
-    if (expectation === "unknown") return answer(res, 417, "This expectation is not supported; leave Expect out.");
+    if (expectation === "unknown") return answer(res, 417, "This expectation is not supported; leave out Expect.");
     try {
       if (expectation === "continue" && !asksItself(req.url ?? "")) res.writeContinue();
       const result: unknown = handler(req, res);
@@ -52,7 +52,7 @@ export function createDispatch(
   };
 }
 
-/** 500 where the head is still ours to write, otherwise an end that the client can tell from a complete answer. */
+/** Answers 500 if no head was sent yet; otherwise ends the answer so that it cannot be taken for a complete one. */
 function answerFault(res: HttpResponse): void {
   if (res.writableEnded) return;
   if (!res.headersSent) answer(res, 500, "Internal error.");
@@ -60,7 +60,7 @@ function answerFault(res: HttpResponse): void {
   else res.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
 }
 
-/** Ends an exchange with a line of text. HTTP/1 also ends the connection: what follows on it is not to be trusted. */
+/** Ends an exchange with a line of text. With HTTP/1 also ends the connection: what follows on it cannot be trusted. */
 function answer(res: HttpResponse, status: number, text: string): void {
   // A handler that failed may have left fields that do not fit this body.
   for (const name of res.getHeaderNames()) if (name !== REQUEST_ID) res.removeHeader(name);
@@ -68,15 +68,15 @@ function answer(res: HttpResponse, status: number, text: string): void {
   answerPlain(res, status, text);
 }
 
-/** Answers the request when it is its own; otherwise does nothing and returns undefined. */
+/** Answers a request on one of its own paths; otherwise does nothing and returns undefined. */
 export type PathHandler = (request: HttpRequest, response: HttpResponse, path: string) => Promise<void> | undefined;
 
 /** Paths that every port answers, in plain text. */
 export const HEALTH_PATHS = { liveness: "/healthz", readiness: "/readyz" } as const;
 
 /**
- * Sends each request to the first handler that knows its path; `/healthz` and `/readyz` are answered here, everything
- * else is 404. Rejects only when a handler does.
+ * Passes each request to the first handler that knows its path. Answers `/healthz` and `/readyz` itself, and everything
+ * else with 404. Rejects only when a handler does.
  */
 export function createRouter(
   handlers: readonly PathHandler[],
@@ -96,7 +96,7 @@ export function createRouter(
   };
 }
 
-/** Liveness says that the process answers; readiness that calls can be served. */
+/** Liveness: the process answers. Readiness: calls can be served. */
 function healthHandler(readiness: Readiness): PathHandler {
   return (request, response, path) => {
     if (path !== HEALTH_PATHS.liveness && path !== HEALTH_PATHS.readiness) return undefined;
@@ -120,18 +120,20 @@ async function answerHealth(
 
 /** Whether the service can take calls: the store answers and no stop has begun. */
 export interface Readiness {
-  /** Resolves to why not, in a sentence that callers may see; undefined when it can. */
+  /** Resolves to the reason why not, a sentence that callers may see; undefined when it is ready. */
   problem(): Promise<string | undefined>;
   /** Resolves when the service begins to stop, or when the signal aborts. */
   stopped(signal: AbortSignal): Promise<void>;
-  /** Marks the beginning of a stop: not ready from here on. */
+  /** Marks the beginning of a stop: not ready from then on. */
   stop(): void;
 }
 
-/** @param probe resolves to what every call needs and is away, in a sentence that callers may see. */
+/**
+ * @param probe resolves to what is missing that every call needs, a sentence that callers may see; else to undefined.
+ */
 export function createReadiness(probe: () => Promise<string | undefined>): Readiness {
   const stopping = new AbortController();
-  // Each Watch of the health service waits for it.
+  // Each Watch of the health service listens to it.
   setMaxListeners(0, stopping.signal);
   return {
     problem: async () => {
@@ -153,7 +155,7 @@ export function createReadiness(probe: () => Promise<string | undefined>): Readi
   };
 }
 
-/** An answer given in front of the handler. `text` is sent to the client. */
+/** An answer instead of the handler's. `text` is sent to the client. */
 interface Refusal {
   readonly status: 400 | 431 | 501;
   readonly text: string;
@@ -164,7 +166,7 @@ const TOO_MANY: Refusal = { status: 431, text: "The request has too many header 
 const TOO_LARGE: Refusal = { status: 431, text: "The request's header fields are too large; send less." };
 
 /**
- * Judges what every request must satisfy before any handler sees it; see {@link decideHost} for `acceptsHost`.
+ * Checks what every request must satisfy before any handler sees it; see {@link decideHost} for `acceptsHost`.
  *
  * @param spoken major version of the protocol the connection speaks. An HTTP/1 parser also accepts request lines
  *   of HTTP/0.9 and HTTP/2.0, which have no meaning there (RFC 9110 section 2.5).
@@ -179,9 +181,9 @@ export function decideRequest(
   acceptsHost?: (value: string) => boolean,
 ): Refusal | undefined {
   if (httpVersionMajor !== spoken) return VERSION;
-  // Counted raw: the parser drops fields over its own limit from `headers` without a word.
+  // Counts the raw headers: the parser silently drops fields over its own limit from `headers`.
   if (rawHeaders.length > maxHeaders * 2) return TOO_MANY;
-  // The parser of HTTP/1 has counted already; HTTP/2 holds a client to it only after the client has read our settings.
+  // The HTTP/1 parser has counted already. With HTTP/2 the limit binds a client only after it has read our settings.
   if (spoken === 2 && fieldBytes(rawHeaders) > maxHeaderBytes) return TOO_LARGE;
   const problem = decideHost(rawHeaders, acceptsHost);
   if (problem !== undefined) return { status: 400, text: problem };
@@ -189,7 +191,7 @@ export function decideRequest(
   return spoken === 1 ? decideTransferCoding(rawHeaders) : undefined;
 }
 
-/** Size of a field section as RFC 9113 section 6.5.2 defines it: 32 bytes for each field beside name and value. */
+/** Size of a field section as RFC 9113 section 6.5.2 defines it: name, value and 32 bytes for each field. */
 function fieldBytes(rawHeaders: readonly string[]): number {
   let bytes = rawHeaders.length * 16;
   for (const text of rawHeaders) bytes += text.length;
@@ -197,13 +199,13 @@ function fieldBytes(rawHeaders: readonly string[]): number {
 }
 
 /**
- * Judges whom a request is addressed to: exactly one Host (HTTP/1), or :authority and at most a Host that says the
- * same (HTTP/2), and a value that `accepts` takes. Pure as far as `accepts` is.
+ * Checks the addressee of a request: exactly one Host (HTTP/1), or :authority and at most one Host with the same value
+ * (HTTP/2), and a value that `accepts` accepts. Pure if `accepts` is.
  *
  * RFC 9112 section 3.2, RFC 9113 section 8.3.1.
  *
  * @param rawHeaders names and values in turn, as received.
- * @param accepts judges the value: {@link isHost}, or one that {@link createHostMemory} makes.
+ * @param accepts checks the value: {@link isHost}, or a function from {@link createHostMemory}.
  * @returns what is wrong, as a sentence for the client, or undefined.
  */
 export function decideHost(
@@ -227,14 +229,16 @@ export function decideHost(
   return accepts(addressee) ? undefined : "Host is not a name or address with an optional port.";
 }
 
-/** Letters, digits, `-`, `.` and `_`, which is what names in use consist of, or an address in brackets; then a port. */
+/**
+ * Letters, digits, `-`, `.` and `_`, of which names in use consist, or an address in brackets; then an optional port.
+ */
 const HOST = /^(?:([\w.-]{1,255})|\[([\da-f:.]{2,45})\])(?::(\d{0,5}))?$/i;
-/** Names that the URL parser takes for an IPv4 address or for Punycode, and may then not understand. */
+/** Names that the URL parser takes for an IPv4 address or for Punycode, and may then reject. */
 const SPECIAL_NAME = /(?:^|\.)(?:\d[^.]*\.?$|xn--)/i;
 
 /**
- * Whether a value names a host in a form that `new URL()` takes after `http://`, whatever it then does with it.
- * Narrower than RFC 9110 section 7.2: no percent-encoding, no user information, no IPvFuture.
+ * Whether a value is a host that `new URL()` accepts after `http://`, however it normalizes it. Narrower than RFC 9110
+ * section 7.2: no percent-encoding, no user information, no IPvFuture.
  */
 export function isHost(value: string): boolean {
   const match = HOST.exec(value);
@@ -246,8 +250,8 @@ export function isHost(value: string): boolean {
 }
 
 /**
- * {@link isHost} that remembers the last value it accepted. Nearly all requests of a listener name the same host, and
- * patterns are slow on the strings that node:http2 makes: it saves 5 % of an HTTP/2 request.
+ * {@link isHost} that caches the last value it accepted. Nearly all requests on a listener name the same host, and
+ * regular expressions are slow on the strings that node:http2 creates: it saves 5 % of an HTTP/2 request.
  */
 export function createHostMemory(): (value: string) => boolean {
   let known: string | undefined;
@@ -259,30 +263,24 @@ export function createHostMemory(): (value: string) => boolean {
   };
 }
 
-/** What is wrong with the framing of a body, and the status that says so. */
-interface TransferProblem {
-  readonly status: 400 | 501;
-  readonly text: string;
-}
-
-const UNFRAMED: TransferProblem = {
+const UNFRAMED: Refusal = {
   status: 400,
-  text: "Transfer-Encoding does not say where the body ends; send chunked, once and last.",
+  text: "This Transfer-Encoding does not show where the body ends; send chunked once, as the last coding.",
 };
-const UNKNOWN: TransferProblem = {
+const UNKNOWN: Refusal = {
   status: 501,
-  text: "This transfer coding is not supported; send chunked alone, and a Content-Encoding instead.",
+  text: "This transfer coding is not supported; send only chunked, and use Content-Encoding for compression.",
 };
 
 /**
- * Judges how the body of a request of HTTP/1.1 is framed. The parser finds out only behind the head, when a handler may
- * have answered already, and nothing that follows on the connection could be told from the body (RFC 9112 section 6.3).
+ * Checks how the body of an HTTP/1.1 request is framed. The parser finds a fault only after the head, when a handler
+ * may have answered already, and what follows on the connection could not be told from the body (RFC 9112 section 6.3).
  * Pure.
  *
  * @param rawHeaders names and values in turn, as received.
- * @returns undefined for `chunked`, or no transfer coding at all.
+ * @returns the refusal, or undefined for `chunked` and for no transfer coding at all.
  */
-export function decideTransferCoding(rawHeaders: readonly string[]): TransferProblem | undefined {
+export function decideTransferCoding(rawHeaders: readonly string[]): Refusal | undefined {
   let codings: string | undefined;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string;
@@ -295,7 +293,7 @@ export function decideTransferCoding(rawHeaders: readonly string[]): TransferPro
   return names.length === 1 ? undefined : UNKNOWN;
 }
 
-/** Without the white space of RFC 9110 section 5.6.3 around it. No pattern for its end: within the text it costs the square. */
+/** Trims the whitespace of RFC 9110 section 5.6.3. No regular expression for the end: it would take quadratic time. */
 function unpadded(text: string): string {
   let end = text.length;
   while (end > 0 && (text[end - 1] === " " || text[end - 1] === "\t")) end--;

@@ -6,13 +6,13 @@ import { type Bytes, createChunks, LARGE_BYTES, NOTHING, slicesOf } from "../lib
 import type { CallerListener, CallerSignal } from "../model/caller-signal.js";
 import { overloaded, RelayError } from "../model/errors.js";
 
-/** A request as both HTTP/1.1 and HTTP/2 hand it over. */
+/** A request over HTTP/1.1 or HTTP/2. */
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
 
-/** A response as both HTTP/1.1 and HTTP/2 take it. */
+/** A response over HTTP/1.1 or HTTP/2. */
 export type HttpResponse = ServerResponse | Http2ServerResponse;
 
-/** Answers with a short plain text; for what is outside the JSON route and the RPCs. */
+/** Answers with a short plain text, outside the JSON route and the RPCs. */
 export function answerPlain(
   response: HttpResponse,
   statusCode: number,
@@ -29,12 +29,12 @@ export function answerPlain(
 }
 
 /**
- * Ends a response with a body that may lie in pieces. A small one is one write to the socket. A large one is written in
- * slices, each when the client has taken those before it: that is how the sweep knows who reads slowly from who does
- * not read.
+ * Ends a response with a body that may be in pieces. A small one is a single write to the socket. A large one is
+ * written in slices, each after the client has read those before it, so that the sweep can tell a client that reads
+ * slowly from one that does not read.
  *
- * HTTP/1 gathers what is written in one tick by itself, and must not be corked: since Node.js 22.23 a chunked answer
- * that ends while it is corked has its last chunk in front of the others.
+ * HTTP/1 batches the writes of one tick by itself, and must not be corked: since Node.js 22.23 a chunked answer that
+ * ends while it is corked has its last chunk in front of the others.
  */
 export function endWith(response: HttpResponse, pieces: readonly Uint8Array[]): void {
   const out: Writable = response;
@@ -56,14 +56,14 @@ function endInSlices(out: Writable, slices: Iterator<Buffer, void>): void {
   out.end();
 }
 
-/** Sends a head whose body comes later: before its first chunk is here, since an event stream may have none for a while. */
+/** Sends a head before the first chunk of its body, since an event stream may have none for a while. */
 export function writeHeadOf(response: HttpResponse, statusCode: number, fields: Record<string, string>): void {
   response.writeHead(statusCode, fields);
-  // What flushes the head alone would write it in UTF-8, and fields are bytes.
+  // Not `flushHeaders()`: it would write the head in UTF-8, and fields are bytes.
   if (response instanceof ServerResponse) response.write(NOTHING);
 }
 
-/** Resolves when more may be written, or when the response is closed and nothing more can be. */
+/** Writes a chunk with backpressure: resolves when more may be written, or when the response is closed. */
 export function writeChunk(response: HttpResponse, bytes: Buffer): true | Promise<true> {
   const out: Writable = response;
   if (out.write(bytes)) return true;
@@ -82,22 +82,22 @@ export function cut(response: HttpResponse): void {
     response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     return;
   }
-  // HTTP/1.0, as some proxies speak it, has no chunks: there the end of the connection is the end of the answer.
+  // HTTP/1.0, which some proxies use, has no chunks: a normal end of the connection would end the answer. Reset it.
   if (response.req.httpVersionMinor === 0) response.socket?.resetAndDestroy();
   response.destroy();
 }
 
-/** Answers have no content with these statuses (RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5). */
+/** Whether answers with this status have content: not 204, 205 and 304 (RFC 9110 sections 15.3.5, 15.3.6, 15.4.5). */
 export function hasContent(statusCode: number): boolean {
   return statusCode !== 204 && statusCode !== 205 && statusCode !== 304;
 }
 
-/** The field that names a request; an answer has it, too. */
+/** The field with the id of a request; the answer has it, too. */
 export const REQUEST_ID = "x-request-id";
 
 /**
- * An HTTP/1 answer that carries the id of its request, whoever writes it. `setHeader()` would do the same, but sends
- * every `writeHead()` after it the slow way, which costs a call three times as much as the field itself.
+ * An HTTP/1 response that always carries the id of its request. `setHeader()` would do the same, but makes every later
+ * `writeHead()` take its slow path, which costs a call three times as much as the field itself.
  */
 export class NamedResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   /** Undefined until the request is named. */
@@ -109,7 +109,7 @@ export class NamedResponse<Request extends IncomingMessage = IncomingMessage> ex
     const fields = (typeof first === "string" ? second : first) ?? {};
     if (this.requestId === undefined) return super.writeHead(statusCode, fields);
     if (Array.isArray(fields)) this.setHeader(REQUEST_ID, this.requestId);
-    // Into the caller's object, which nobody uses again: a copy costs as much as all the rest.
+    // Changes the caller's object, which is not used again: a copy costs as much as all the rest.
     else fields[REQUEST_ID] = this.requestId;
     return super.writeHead(statusCode, fields);
   }
@@ -118,8 +118,8 @@ export class NamedResponse<Request extends IncomingMessage = IncomingMessage> ex
 type Fields = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
 /**
- * Tells whether the caller is still there until its answer is written, and gives back what is held for the two together
- * when the response is closed, whatever closed it.
+ * Returns a signal that aborts when the caller disconnects before its answer is written, or when the call is evicted.
+ * Releases what is held for the call when the response closes, for whatever reason.
  */
 export function watchCaller(response: HttpResponse, held: Held): ResponseSignal {
   const signal = new ResponseSignal(response);
@@ -138,14 +138,14 @@ interface Held {
 }
 
 /**
- * Aborts when the caller's connection closes before the answer is written. A class, since it is made for every call:
- * one object, no closures.
+ * Aborts when the caller's connection closes before the answer is written. A class, since every call has one: one
+ * object, no closures.
  */
 export class ResponseSignal implements CallerSignal {
   aborted = false;
   reason: unknown;
   readonly #response: HttpResponse;
-  /** One is all that most calls have, and it is removed when what it is there for has come. */
+  /** Most calls have only one listener at a time. */
   #listener: CallerListener | undefined;
   #others: readonly CallerListener[] = NONE;
 
@@ -163,13 +163,13 @@ export class ResponseSignal implements CallerSignal {
     else this.#others = this.#others.filter((other) => other !== listener);
   }
 
-  /** To be called when the response is closed. */
+  /** Called when the response closes. */
   onClose(): void {
     // Over HTTP/2 a cancelled stream counts as finished, so what matters is whether we had written the answer.
-    if (!this.#response.writableEnded) this.#abort(new Error("The caller is gone."));
+    if (!this.#response.writableEnded) this.#abort(new Error("The caller disconnected."));
   }
 
-  /** To be called when what is held for the call is wanted for others: it ends with the reason, or in its answer. */
+  /** Called when the call is evicted to free memory: it fails with the reason, or its answer is cut off. */
   giveWay(reason: unknown): void {
     this.#abort(reason);
     if (this.#response.headersSent) cut(this.#response);
@@ -177,7 +177,7 @@ export class ResponseSignal implements CallerSignal {
 
   #abort(reason: unknown): void {
     if (this.aborted) {
-      // The caller of a call that gave way may go before it has its answer; behind the head it is cut off.
+      // The caller of an evicted call may disconnect before it has its answer. After the head the answer is cut off.
       if (!this.#response.headersSent) this.reason = reason;
       return;
     }
@@ -206,7 +206,7 @@ export function createClientAddress(isTrustedProxy: (address: string) => boolean
   };
 }
 
-/** Whether the client's own connection is encrypted: the socket, or, when the peer is a trusted proxy, as X-Forwarded-Proto says. */
+/** Whether the client's own connection is encrypted: the socket's, or, behind a trusted proxy, by X-Forwarded-Proto. */
 export function createIsEncrypted(isTrustedProxy: (address: string) => boolean): (request: HttpRequest) => boolean {
   return ({ socket, headers }) => {
     if ((socket as Partial<TLSSocket>).encrypted === true) return true;
@@ -215,15 +215,15 @@ export function createIsEncrypted(isTrustedProxy: (address: string) => boolean):
   };
 }
 
-/** Groups of an IPv6 address, and how many of them name a client's network. */
+/** Groups of an IPv6 address, and how many of them are its network. */
 const GROUPS = 8;
 const NETWORK_GROUPS = 4;
 
 /**
- * What counts as one client among addresses: an IPv4 address; of IPv6 the first 64 bits, since a client has all
- * addresses of such a network (RFC 4291 section 2.5.4). An IPv4-mapped address is its IPv4 address.
+ * What counts as one client: an IPv4 address, or the first 64 bits of an IPv6 address, since a client has all addresses
+ * of such a network (RFC 4291 section 2.5.4). An IPv4-mapped address is its IPv4 address.
  *
- * @param address without brackets, in any spelling: a proxy may have written it.
+ * @param address without brackets, in any spelling, since a proxy may have written it.
  */
 export function clientNetworkOf(address: string): string {
   const plain = plainAddress(address);
@@ -248,26 +248,28 @@ export function plainAddress(address: string): string {
   return address.startsWith("::ffff:") && address.includes(".") ? address.slice("::ffff:".length) : address;
 }
 
-/** How far beyond the limit a body is still read and thrown away, so that the caller gets to see the answer. */
+/** A body up to so many times the limit is still read and discarded, so that the caller gets the answer. */
 export const DRAIN_FACTOR = 4;
 
-/** An HTTP/1.1 request that was not read to its end leaves bytes behind that are not the next request. */
+/**
+ * Whether to close the connection: an HTTP/1.1 request that was not read to its end leaves bytes of its body behind.
+ */
 export function mustClose(request: HttpRequest): boolean {
   return request.httpVersionMajor === 1 && !request.complete;
 }
 
-/** What bytes that are held are counted by. */
+/** A budget for the bytes that are held. */
 interface Room {
-  /** Counts them. False when there is no room. */
+  /** Reserves the bytes. False when there is no room. */
   reserve(bytes: number): boolean;
 }
 
 /**
- * Reads a whole request body, in the chunks that it came in. That the caller is gone is the signal's to
- * tell: listening for it on the request costs each call more than its body.
+ * Reads a whole request body, in the chunks in which it arrived. The signal reports that the caller has disconnected:
+ * listening for that on the request costs each call more than its body.
  *
- * Rejects with RelayError REQUEST_TOO_LARGE above `maxBytes`, OVERLOADED when there is no room for it, and
- * CALL_FORMAT_ERROR when the caller goes before its end: nobody reads that row, but it is no fault of ours either.
+ * Rejects with RelayError REQUEST_TOO_LARGE above `maxBytes`, OVERLOADED when there is no room, and CALL_FORMAT_ERROR
+ * when the caller disconnects before the end: nobody reads that row, but it is not an internal error.
  */
 export function readBody(request: HttpRequest, maxBytes: number, room: Room, signal: CallerSignal): Promise<Bytes> {
   const declared = Number(request.headers["content-length"] ?? 0);
@@ -300,7 +302,7 @@ export function readBody(request: HttpRequest, maxBytes: number, room: Room, sig
   });
 }
 
-/** What a request is refused with whose body is over the limit. */
+/** The error for a request body over the limit. */
 export function tooLarge(maxBytes: number): RelayError {
   return new RelayError("REQUEST_TOO_LARGE", `The request body is over the limit of ${maxBytes} bytes. Send less.`);
 }

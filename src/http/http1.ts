@@ -13,15 +13,15 @@ export interface TlsMaterial {
   readonly key: Buffer;
 }
 
-/** The server that owns the port, and what gives one of its connections to the HTTP/1 parser. */
+/** The server that owns the port, and the function that passes one of its connections to the HTTP/1 parser. */
 export interface Http1 {
   readonly server: http.Server | https.Server;
-  /** Emitted by `server` for a connection that is ready to be read, after the TLS handshake if there is one. */
+  /** Emitted by `server` when a connection can be read, after the TLS handshake if there is one. */
   readonly readyEvent: "connection" | "secureConnection";
   readonly accept: (socket: Socket) => void;
 }
 
-/** Makes the server with its limits; connections reach its parser only through `accept`. */
+/** Creates the server with its limits. Connections reach its parser only through `accept`. */
 export function createHttp1(
   tls: TlsMaterial | undefined,
   limits: ListenerLimits,
@@ -31,13 +31,13 @@ export function createHttp1(
 ): Http1 {
   const server = createServer(tls, limits);
   const readyEvent = tls === undefined ? "connection" : "secureConnection";
-  // The public way, `emit("connection")` on a server without a port, leaves out its header and request timeouts: up to
-  // Node.js 26 only "listening" starts them. So the server has the port, and its own listener is called by hand.
+  // The public way, `emit("connection")` on a server without a port, has no header and request timeouts: up to Node.js
+  // 26 only "listening" starts them. So the server owns the port, and its own listener is called by hand.
   const parse = server.listeners(readyEvent)[0] as (socket: Socket) => void;
   server.removeAllListeners(readyEvent);
 
   const queue = createQueue();
-  // A handler wrote after the end; without a listener that would end the process.
+  // A handler wrote after the end. Without a listener the error would crash the process.
   const fault = (error: Error) => onFault("handler", error);
   const begin = (expectation: Expectation, req: IncomingMessage, res: ServerResponse) => {
     const exchange = connections.exchanges.get(req.socket);
@@ -58,7 +58,7 @@ export function createHttp1(
   server.on("checkExpectation", begin.bind(undefined, "unknown"));
   server.on("clientError", createClientErrorListener(connections, limits.lingerMs, onFault));
   server.on("connect", (_req, socket) => refuseConnect(socket as Socket, connections, limits.lingerMs));
-  // What has come of a new connection is parsed whatever is paused.
+  // The first bytes of a new connection are parsed even while it is paused, so wait.
   const acceptInTurn = (socket: Socket) => {
     if (connections.held !== undefined) setImmediate(acceptInTurn, socket);
     else if (!socket.destroyed) accept(server, parse, socket, connections);
@@ -67,7 +67,7 @@ export function createHttp1(
 }
 
 /**
- * Notes the newest request of a connection and decides whether it is the last; false when it stands behind the last,
+ * Records the newest request of a connection and decides whether it is the last. False when it comes after the last,
  * and so would be performed without an answer (RFC 9112 section 9.6).
  */
 function beginExchange(
@@ -84,8 +84,8 @@ function beginExchange(
 }
 
 /**
- * Throws away what comes behind the last request of a connection. Parsed, each of thousands of requests would be kept
- * until the connection ends, and then be aborted, while nothing else is done.
+ * Discards what comes after the last request of a connection. If it were parsed, each of thousands of requests would be
+ * kept until the connection ends, and then aborted, which blocks the event loop.
  */
 function discardRest(socket: Socket): void {
   socket.removeAllListeners("data");
@@ -93,8 +93,9 @@ function discardRest(socket: Socket): void {
 }
 
 /**
- * Reads no more on any connection in this turn of the event loop: node:http parses up to 64 KiB of each at once, which may
- * be thousands of requests of 2 KiB of memory, and those of a connection that was cut are let go when the turn has ended.
+ * Pauses all connections for the rest of this turn of the event loop. node:http parses up to 64 KiB of each at once,
+ * which may be thousands of requests with 2 KiB of memory each, and those of a closed connection are freed only after
+ * the turn.
  */
 function holdAll(connections: Connections): void {
   if (connections.held !== undefined) return;
@@ -114,8 +115,8 @@ function hold(socket: Socket, { held }: Connections): void {
 }
 
 /**
- * Begins a request when the one in front of it on the connection has been answered, and when it is its turn. Of a client
- * that sends many ahead no more is read until they are fewer.
+ * Starts a pipelined request once the one before it on the connection has been answered and its turn has come. A
+ * connection with many waiting requests is paused until there are fewer.
  */
 function queueBehind(
   previous: ServerResponse,
@@ -126,7 +127,7 @@ function queueBehind(
   connections.queued += 1;
   if (exchange.queued >= MAX_QUEUED) socket.pause();
   previous.once("close", () => {
-    // Nothing is kept of a connection that has gone.
+    // A closed connection has already subtracted its requests from the count.
     if (socket.destroyed) return;
     queue(() => {
       if (socket.destroyed) return;
@@ -138,7 +139,7 @@ function queueBehind(
   });
 }
 
-/** Where a request waits. */
+/** What a waiting request belongs to. */
 interface Queueing {
   readonly exchange: NewestExchange;
   readonly socket: Socket;
@@ -149,8 +150,8 @@ interface Queueing {
 type Queue = (begin: () => void) => void;
 
 /**
- * Begins one request that was sent ahead in each turn of the event loop, of all connections: one packet may hold hundreds
- * of them, which would all be begun before anything else is done.
+ * Starts one pipelined request per turn of the event loop, over all connections: one packet may hold hundreds, which
+ * would otherwise all start before anything else runs.
  */
 function createQueue(): Queue {
   const waiting: Array<() => void> = [];
@@ -170,7 +171,7 @@ function createQueue(): Queue {
   };
 }
 
-/** Requests that may wait on a connection before it is read no further; what is read by then may hold some more. */
+/** Requests that may wait on a connection before it is paused; bytes that were read already may hold some more. */
 const MAX_QUEUED = 8;
 
 function createServer(tls: TlsMaterial | undefined, limits: ListenerLimits): http.Server | https.Server {
@@ -181,7 +182,7 @@ function createServer(tls: TlsMaterial | undefined, limits: ListenerLimits): htt
     connectionsCheckingInterval: limits.checkIntervalMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     maxHeaderSize: limits.maxHeaderBytes,
-    // Whatever flag the process was started with.
+    // Even if the process was started with the flag for it.
     insecureHTTPParser: false,
     // decideRequest() answers these, with a text and for HTTP/1.0 too.
     requireHostHeader: false,
@@ -192,7 +193,7 @@ function createServer(tls: TlsMaterial | undefined, limits: ListenerLimits): htt
   };
   const server = tls === undefined ? http.createServer(options) : https.createServer(tlsOptions(tls, options, limits));
   server.maxConnections = limits.maxConnections;
-  // One more than allowed is enough to see that there are too many; node:http drops the rest.
+  // One more than allowed shows that there are too many; node:http drops the rest.
   server.maxHeadersCount = limits.maxHeaders + 1;
   return server;
 }
@@ -211,49 +212,64 @@ function tlsOptions(tls: TlsMaterial, options: http.ServerOptions, limits: Liste
 function accept(server: object, parse: (socket: Socket) => void, socket: Socket, connections: Connections): void {
   const exchange = { response: undefined, requests: 0, queued: 0 };
   connections.exchanges.set(socket, exchange);
-  const { stackTraceLimit } = Error;
   socket.on("close", () => {
     connections.exchanges.delete(socket);
     connections.queued -= exchange.queued;
-    Error.stackTraceLimit = 0;
   });
-  // It listens for the end of the connection, too, and makes an error for each request that still waits there: of hundreds
-  // that were sent ahead the stacks, which nobody reads, cost nine tenths of the time.
+  const before = socket.listeners("close");
   parse.call(server, socket);
-  // With the end of each request node:http reads on, also of a socket that was paused meanwhile, which does not tell so a
-  // second time. This hears of it behind the listener of node:http, and has the other one stop again.
+  // node:http also listens for the end of the connection, and creates an error for each request that still waits on it.
+  // With hundreds of pipelined requests their stack traces, which nobody reads, would take nine tenths of the time.
+  for (const listener of socket.listeners("close") as CloseListener[]) {
+    if (!before.includes(listener)) socket.off("close", listener).on("close", withoutStackTraces(listener));
+  }
+  // At the end of each request node:http resumes reading, even on a socket that was paused meanwhile, and a paused
+  // socket emits no second 'pause'. This listener runs after that of node:http, and makes it stop again.
   socket.on("resume", () => {
     hold(socket, connections);
     if (exchange.queued >= MAX_QUEUED) socket.pause();
     if (socket.isPaused()) socket.emit("pause");
   });
-  socket.on("close", () => {
-    Error.stackTraceLimit = stackTraceLimit;
-  });
 }
 
-/** CONNECT asks for a tunnel, which we are not (RFC 9110 section 9.3.6). */
+type CloseListener = (hadError: boolean) => void;
+
+/** The same listener, whose errors have no stack trace. `off()` with the original removes it. */
+function withoutStackTraces(listener: CloseListener): CloseListener {
+  const quiet: CloseListener = (hadError) => {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
+    try {
+      listener(hadError);
+    } finally {
+      Error.stackTraceLimit = stackTraceLimit;
+    }
+  };
+  return Object.assign(quiet, { listener });
+}
+
+/** Refuses CONNECT: the relay is not a tunnel (RFC 9110 section 9.3.6). */
 function refuseConnect(socket: Socket, connections: Connections, lingerMs: number): void {
   if (mayAnswer(socket, connections.exchanges.get(socket)?.response))
     refuseSocket(socket, "405 Method Not Allowed", lingerMs);
   else socket.destroy();
 }
 
-/** What the parser and the checks of node:http pass to 'clientError'. */
+/** The error that the parser and the checks of node:http pass to 'clientError'. */
 interface ClientError extends Error {
   code?: string;
-  /** The bytes that could not be parsed: a caller's secrets may stand in them. */
+  /** The bytes that could not be parsed, which may hold a caller's secrets. */
   rawPacket?: Buffer;
 }
 
-/** Failures of the network: nobody is left to answer. */
+/** Network failures: there is no client left to answer. */
 const GONE: ReadonlySet<string | undefined> = new Set(["ECONNRESET", "EPIPE", "ETIMEDOUT"]);
-/** The client ended its side in the middle of a request, most often because it went away. */
+/** The client ended its side in the middle of a request, usually because it disconnected. */
 const CUT_SHORT = "HPE_INVALID_EOF_STATE";
 /** The request did not end within `requestTimeoutMs`. */
 const TOO_SLOW = "ERR_HTTP_REQUEST_TIMEOUT";
 
-/** Makes the 'clientError' listener: a short answer where one can still be read as such, then the end of the socket. */
+/** Creates the 'clientError' listener: sends a short answer if it can still be read as one, then ends the socket. */
 function createClientErrorListener(
   connections: Connections,
   lingerMs: number,
@@ -261,9 +277,9 @@ function createClientErrorListener(
 ): (error: ClientError, socket: Socket) => void {
   return (error, socket) => {
     if (GONE.has(error.code)) return void socket.destroy();
-    // node:http asks once for each request.
+    // node:http reports this once for each request.
     if (error.code === TOO_SLOW && isLongUpload(connections.exchanges.get(socket)?.response)) return;
-    // The rest of what was refused comes here too, chunk by chunk, until the linger is over.
+    // The rest of a refused request also causes errors here, chunk by chunk, until `lingerMs` has passed.
     if (socket.writableEnded) return;
     delete error.rawPacket;
     if (error.code !== CUT_SHORT) onFault("client", error);
@@ -276,15 +292,15 @@ function createClientErrorListener(
 }
 
 /**
- * Whether nothing more may be answered on the connection: the faulty request is the one whose end never came, and has
- * its answer, or it stands behind the last one.
+ * Whether nothing more may be answered on the connection: the faulty request is an incomplete one that has its answer
+ * already, or it comes after the last one.
  */
 function isAnswered(newest: ServerResponse | undefined): boolean {
   return newest?.writableEnded === true && (!newest.req.complete || !newest.shouldKeepAlive);
 }
 
 /**
- * Writes a bare answer, ends the connection, and destroys it after `lingerMs`. Until then input is read and dropped:
+ * Writes a bare answer, ends the connection, and destroys it after `lingerMs`. Until then input is read and discarded:
  * a socket closed with unread input resets the connection, and the client loses the answer (RFC 9112 section 9.6).
  */
 function refuseSocket(socket: Socket, statusLine: string, lingerMs: number): void {
@@ -295,8 +311,8 @@ function refuseSocket(socket: Socket, statusLine: string, lingerMs: number): voi
 }
 
 /**
- * Whether bytes written now would be read as the answer to the faulty request: nothing is outstanding, or only that
- * request itself, of which the handler has the head. Otherwise they would answer an earlier, good request.
+ * Whether bytes written now would be read as the answer to the faulty request: no answer is outstanding, or only that
+ * of this request, whose head the handler has. Otherwise they would answer an earlier, good request.
  */
 function mayAnswer(socket: Socket, newest: ServerResponse | undefined): boolean {
   if (!socket.writable) return false;

@@ -9,7 +9,7 @@ import type { Dispatch, Expectation, OnFault } from "./dispatch.js";
 import type { ListenerLimits } from "./limits.js";
 import type { Connections, SessionPeer } from "./sweep.js";
 
-/** Makes the function that speaks HTTP/2 on a connection, with an HTTP/2 server that never listens itself. */
+/** Creates the function that serves HTTP/2 on a connection, with an HTTP/2 server that never listens itself. */
 export function createHttp2(
   limits: ListenerLimits,
   connections: Connections,
@@ -23,7 +23,7 @@ export function createHttp2(
   }
   const begin = (expectation: Expectation, req: Http2ServerRequest, res: Http2ServerResponse) => {
     const stream = res.stream;
-    // Opened and reset in one packet: no work for rapid resets (CVE-2023-44487).
+    // Opened and reset in one packet: do no work for rapid resets (CVE-2023-44487).
     if (stream.destroyed || stream.closed) return;
     const peer = sessions.get(stream.session as ServerHttp2Session);
     if (peer !== undefined) peer.activeMs = connections.nowMs;
@@ -37,17 +37,17 @@ export function createHttp2(
   server.on("checkExpectation", begin.bind(undefined, "unknown"));
   server.on("sessionError", (error) => onFault("session", error));
   return (socket) => {
-    // As for sockets of an HTTP/2 server of its own: a client that ends its side has gone, and its calls with it.
+    // As on a listening HTTP/2 server: a client that ends its side has disconnected, and its calls end.
     socket.allowHalfOpen = false;
     server.once("session", (session) => beginSession(session, socket, limits, connections));
     server.emit("connection", socket);
   };
 }
 
-/** Requests of one connection that are begun in one turn of the event loop: a packet may hold a hundred. */
+/** Most requests of one connection to start in one turn of the event loop: a packet may hold a hundred. */
 const MAX_PER_TURN = 8;
 
-/** Whether a request may begin now; the others wait for the turns that follow. */
+/** Whether a request may start in this turn; the others wait for the next turns. */
 function mayBegin(peer: SessionPeer): boolean {
   if (peer.begun === 0) setImmediate(beginTurn, peer);
   peer.begun += 1;

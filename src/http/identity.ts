@@ -7,8 +7,8 @@ const VERSION_AT = 14;
 const LENGTH = 36;
 
 /**
- * Makes the ids of calls: a UUID that begins with its time (RFC 9562, version 7), by which the record of a call is found
- * without an index of ids. Whoever has an id learns when the call began, and nothing else.
+ * Creates call ids: a UUID that begins with its time (RFC 9562, version 7), by which the record of a call is found
+ * without an index on ids. An id reveals when the call began, and nothing else.
  *
  * @param now milliseconds since the epoch.
  */
@@ -26,37 +26,37 @@ export function createCallIds(now: () => number): () => string {
   };
 }
 
-/** When a call began, in milliseconds since the epoch; undefined for a text that cannot be the id of one. */
+/** When a call began, in milliseconds since the epoch; undefined for text that cannot be a call id. */
 export function timeOfCallId(callId: string): number | undefined {
   if (callId.length !== LENGTH || callId[VERSION_AT] !== "7") return undefined;
   const time = Number.parseInt(callId.slice(0, 8), 16) * 0x1_0000 + Number.parseInt(callId.slice(9, 13), 16);
   return Number.isNaN(time) ? undefined : time;
 }
 
-/** Reads the times of the relay's own ids: of calls that mostly end in the order in which they began. */
+/** {@link timeOfCallId} with a cache of the last prefix, for calls that end mostly in the order in which they began. */
 export function createCallTimes(): (callId: string) => number | undefined {
   let prefix: string | undefined;
   let time: number | undefined;
   return (callId) => {
     if (prefix !== undefined && callId.startsWith(prefix)) return time;
     time = timeOfCallId(callId);
-    // The time and the version, which calls of the same millisecond have in common.
+    // The time and the version, which calls in the same millisecond share.
     prefix = time === undefined ? undefined : callId.slice(0, VERSION_AT + 1);
     return time;
   };
 }
 
-/** What a request is called in answers, logs and traces. */
+/** The ids of a request in answers, logs and traces. */
 export interface Identity {
-  /** New for each request: two callers cannot mean the same call. */
+  /** New for each request, so that it is unique. */
   readonly callId: string;
-  /** The caller's own `x-request-id` where it is sane, otherwise the call id; answered as `x-request-id`. */
+  /** The caller's `x-request-id` if it is sane, otherwise the call id; sent back as `x-request-id`. */
   readonly requestId: string;
-  /** The trace that the caller says it belongs to. */
+  /** The trace that the request belongs to, by the caller's fields. */
   readonly traceContext: TraceContext | undefined;
 }
 
-/** Visible ASCII, long enough for two UUIDs with words between them. Whatever else comes is not refused, but not used. */
+/** Visible ASCII, long enough for two UUIDs and some words. Anything else is ignored, not refused. */
 const SANE_ID = /^[\x21-\x7e]{1,128}$/;
 
 const IDENTITY = Symbol("identity");
@@ -65,7 +65,7 @@ interface Identified {
   [IDENTITY]?: Identity;
 }
 
-/** Names a request, and its answer whoever writes it. */
+/** Gives a request its ids, and its response the request id. */
 export function identify(request: HttpRequest, response: HttpResponse, newCallId: () => string): void {
   const { [REQUEST_ID]: given, traceparent, tracestate } = request.headers;
   const callId = newCallId();
@@ -77,7 +77,7 @@ export function identify(request: HttpRequest, response: HttpResponse, newCallId
   else response.setHeader(REQUEST_ID, requestId);
 }
 
-/** How the request was named. Throws for one that did not come through a listener. */
+/** The ids of a request. Throws for a request that did not come through a listener. */
 export function identityOf(request: HttpRequest): Identity {
   const identity = (request as Identified)[IDENTITY];
   if (identity === undefined) throw new Error("the request has no identity");

@@ -1,44 +1,44 @@
-/** Everything the port bounds. Times in milliseconds; each has a default in {@link DEFAULT_LIMITS}. */
+/** The limits of a port. Times in milliseconds; each has a default in {@link DEFAULT_LIMITS}. */
 export interface ListenerLimits {
   /** From the connection (or the first byte of a later request) to the end of the header section. */
   readonly headersTimeoutMs: number;
   /** From the first byte of a request to the last of its body. */
   readonly requestTimeoutMs: number;
-  /** How long a client may take nothing of an answer that is being sent to it; streams are no exception. */
+  /** How long a client may read nothing of an answer that is being sent, streams included. */
   readonly writeTimeoutMs: number;
-  /** How often the timeouts above are looked at, and so how far off they may strike. */
+  /** How often the timeouts above are checked, and so how late they may fire. */
   readonly checkIntervalMs: number;
-  /** How long an HTTP/1.1 connection may rest between two requests. */
+  /** How long an HTTP/1.1 connection may be idle between two requests. */
   readonly keepAliveTimeoutMs: number;
   /**
-   * How long an HTTP/2 connection without an open stream is kept after its last request came. One with an open stream
-   * and no further request is pinged as often, and cut when it does not answer within `headersTimeoutMs`.
+   * How long an HTTP/2 connection without an open stream is kept after its last request. One with an open stream and no
+   * further request is pinged at this interval, and closed when it does not answer within `headersTimeoutMs`.
    */
   readonly sessionIdleTimeoutMs: number;
-  /** How often an HTTP/2 connection is pinged while no request comes; cut without an answer within `headersTimeoutMs`. */
+  /** How often an HTTP/2 connection without new requests is pinged; closed without an answer in `headersTimeoutMs`. */
   readonly probeIntervalMs: number;
   /** How long a refused connection stays readable, so that the client can read the refusal before a reset. */
   readonly lingerMs: number;
   /** Size of a request's header section in bytes; with HTTP/2 counted as RFC 9113 section 6.5.2 does. */
   readonly maxHeaderBytes: number;
-  /** Fields in a header section, those of HTTP/2 that start with a colon included. */
+  /** Fields in a header section, pseudo-header fields of HTTP/2 included. */
   readonly maxHeaders: number;
-  /** TCP connections at once; further ones are closed as they come. */
+  /** Concurrent TCP connections; further ones are closed at once. */
   readonly maxConnections: number;
-  /** TCP connections at once of one client, see client-network.ts; further ones are closed as they come. */
+  /** Concurrent TCP connections of one client, see `clientNetworkOf()`; further ones are closed at once. */
   readonly maxClientConnections: number;
   /** Requests on one HTTP/1.1 connection, after which it is closed. */
   readonly maxRequestsPerSocket: number;
   /**
-   * Requests that wait on all HTTP/1.1 connections for the one in front of them to be answered. Above it, a connection on
-   * which more than a few wait is cut.
+   * Pipelined requests that wait on all HTTP/1.1 connections. Above it, a connection on which more than a few wait is
+   * closed.
    */
   readonly maxQueuedRequests: number;
-  /** Streams at once on one HTTP/2 connection. */
+  /** Concurrent streams on one HTTP/2 connection. */
   readonly maxConcurrentStreams: number;
   /**
-   * Memory of one HTTP/2 connection in units of 1,000,000 bytes, our answers that wait to be sent included; above it
-   * new streams are reset.
+   * Memory of one HTTP/2 connection in units of 1,000,000 bytes, including answers that wait to be sent. Above it new
+   * streams are reset.
    */
   readonly maxSessionMemoryMb: number;
   /** Frames that HTTP/2 lets a peer send by mistake on one connection before it is closed. */
@@ -57,15 +57,15 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   headersTimeoutMs: 10_000,
   /** 10 MiB at 3 Mbit/s. */
   requestTimeoutMs: 30_000,
-  /** As long as a whole request may take to come; who reads at all takes a slice of 64 KiB in that time. */
+  /** The same as for receiving a request; a client that reads at all takes a slice of 64 KiB in that time. */
   writeTimeoutMs: 30_000,
-  /** Off by a fifth of the shortest timeout at most, and 4,000 connections are walked in well under a millisecond. */
+  /** At most a fifth of the shortest timeout. Walking 4,000 connections takes well under a millisecond. */
   checkIntervalMs: 2_000,
-  /** Longer than the 60 s for which load balancers keep a backend connection, so that they close first, not we. */
+  /** Longer than the 60 s for which load balancers keep a backend connection, so that they close it first. */
   keepAliveTimeoutMs: 65_000,
-  /** Channels of typed clients stay open between calls; a new connection costs them a round trip or three. */
+  /** Typed clients keep channels open between calls; a new connection costs them one to three round trips. */
   sessionIdleTimeoutMs: 120_000,
-  /** One that broke the protocol and left holds its place little longer than headersTimeoutMs; a ping is 17 bytes. */
+  /** A client that broke the protocol and vanished is kept little longer than headersTimeoutMs. A ping is 17 bytes. */
   probeIntervalMs: 15_000,
   /** One slow round trip. */
   lingerMs: 1_000,
@@ -76,19 +76,20 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   /** Below the usual 4,096 file descriptors, with room for the store and for sockets to providers. */
   maxConnections: 4_000,
   /**
-   * A quarter of them: three more clients find a place beside one that takes all it gets, such as by connections that
-   * are given up and then wait for their end. As many as RELAY_MAX_IN_FLIGHT, which one server may use over HTTP/1.1.
+   * A quarter of `maxConnections`, so that three more clients find room beside one that takes all it can, for example
+   * by abandoning connections that then wait to be closed. As many as RELAY_MAX_IN_FLIGHT, which one server may need
+   * over HTTP/1.1.
    */
   maxClientConnections: 1_000,
-  /** Lets a new instance behind a balancer get its share of long-lived connections; one handshake in 10,000 calls. */
+  /** Gives a new instance behind a load balancer its share of long-lived connections. One handshake in 10,000 calls. */
   maxRequestsPerSocket: 10_000,
-  /** Some 10 MB. Clients that send ahead at all send a handful; a thousand connections full of requests would be 5 GB. */
+  /** Some 10 MB. Clients that pipeline send a handful; a thousand connections full of requests would take 5 GB. */
   maxQueuedRequests: 5_000,
   /** RFC 9113 section 6.5.2 recommends no fewer than 100; more only helps attackers (CVE-2023-44487). */
   maxConcurrentStreams: 100,
   /**
-   * Above RELAY_MAX_BUFFERED_BYTES (256 MiB), which bounds the answers of all connections and refuses with a text. Node's
-   * default, 10, is less than one large answer.
+   * Above RELAY_MAX_BUFFERED_BYTES (256 MiB), which bounds the answers of all connections and refuses with a message.
+   * Node's default, 10, is less than one large answer.
    */
   maxSessionMemoryMb: 280,
   /** A correct client sends none; a client whose stream we reset has a few in flight. Node's default is 1,000. */

@@ -9,22 +9,22 @@ import { createHttp2 } from "./http2.js";
 import { DEFAULT_LIMITS, type ListenerLimits } from "./limits.js";
 import { type Connections, createConnections, sweep } from "./sweep.js";
 
-/** What to listen on and whom to give the requests to. */
+/** Where to listen and how to handle requests. */
 export interface ListenerOptions {
   readonly host: string;
   /** 0 lets the system choose; see {@link Listener.address}. */
   readonly port: number;
-  /** With it the port speaks TLS (1.2 or later; ALPN h2, http/1.1), without it cleartext with both protocols. */
+  /** With it the port uses TLS (1.2 or later; ALPN h2, http/1.1), without it cleartext with both protocols. */
   readonly tls: TlsMaterial | undefined;
   /** Called for each request of either protocol that names a proper host. It may return a promise. */
   readonly handler: Handler;
   /**
    * Called with an error that is worth a log line; it never holds header values or bodies. `where` is `accept` (the
-   * port), `connections` (some were refused, too many in all or of one client), `client` (malformed HTTP/1 or TLS), `session` (malformed
-   * HTTP/2) or `handler` (whatever it threw, as it is).
+   * port), `connections` (some were refused: too many in total or from one client, or too many pipelined requests),
+   * `client` (malformed HTTP/1 or TLS), `session` (malformed HTTP/2) or `handler` (whatever it threw, unchanged).
    */
   readonly onFault: OnFault;
-  /** Whether an address speaks for many clients and may have all connections; by default none does. */
+  /** Whether an address acts for many clients, and is exempt from the limit of one client; by default none is. */
   readonly isTrustedProxy?: (address: string) => boolean;
   readonly limits?: Partial<ListenerLimits>;
   /** See `createDispatch()`. */
@@ -34,12 +34,12 @@ export interface ListenerOptions {
 /** A port in use. */
 export interface Listener {
   readonly address: { readonly host: string; readonly port: number };
-  /** TCP connections: those that are open, and those that were refused since the start, being too many. */
+  /** TCP connections: open ones, and those refused since the start because there were too many. */
   readonly connections: { readonly open: number; readonly refused: number };
   /**
-   * Stops accepting, finishes the requests in flight and resolves when all sockets are gone, which is `quietMs` and
-   * `graceMs` from now at the latest. Connections that rest are kept for `quietMs` (0 by default), and the answers on
-   * them say that they are the last. Further calls return the same promise.
+   * Stops accepting, finishes the requests in flight and resolves when all sockets are closed, after at most `quietMs`
+   * plus `graceMs`. Idle connections are kept for `quietMs` (0 by default), and answers on them say that they are the
+   * last. Further calls return the same promise.
    */
   close(graceMs: number, quietMs?: number): Promise<void>;
 }
@@ -47,7 +47,7 @@ export interface Listener {
 /**
  * Serves HTTP/1.1 and HTTP/2 on one port.
  *
- * @throws the system's error, such as EADDRINUSE, or that of a certificate or key that cannot be read.
+ * @throws the system's error, such as EADDRINUSE, or an error for a certificate or key that cannot be read.
  */
 export async function listen(options: ListenerOptions): Promise<Listener> {
   const { tls, handler, onFault, asksItself, isTrustedProxy = () => false } = options;
@@ -72,14 +72,14 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
   };
 }
 
-/** What is kept of one port. */
+/** The state of one port. */
 interface Port {
   readonly connections: Connections;
   readonly places: ClientPlaces;
   readonly limits: ListenerLimits;
 }
 
-/** Gives each connection to the protocol that its first bytes show. */
+/** Passes each connection to the protocol that its first bytes show. */
 function route(http1: Http1, http2: (socket: Socket) => void, { connections, places, limits }: Port): void {
   http1.server.on("connection", (socket: Socket) => {
     if (!places.take(socket)) return void socket.destroy();
@@ -105,7 +105,7 @@ function bind(server: HttpServer | HttpsServer, { host, port }: ListenerOptions)
   });
 }
 
-/** Sweeps at intervals and reports faults of the port; connections over the limit once per sweep, not one by one. */
+/** Sweeps at intervals and reports faults of the port; refused connections are reported once per sweep. */
 function watch(
   server: HttpServer | HttpsServer,
   { connections, places, limits }: Port,
@@ -120,21 +120,21 @@ function watch(
   const timer = setInterval(() => {
     sweep(connections, limits);
     tell(dropped - told.dropped, String(limits.maxConnections));
-    tell(places.refused - told.refused, `${limits.maxClientConnections} for one client`);
-    tell(connections.cut - told.cut, `${limits.maxQueuedRequests} requests sent ahead`);
+    tell(places.refused - told.refused, `${limits.maxClientConnections} per client`);
+    tell(connections.cut - told.cut, `${limits.maxQueuedRequests} pipelined requests`);
     Object.assign(told, { dropped, refused: places.refused, cut: connections.cut });
   }, limits.checkIntervalMs).unref();
   return { stop: () => clearInterval(timer), refused: () => dropped + places.refused };
 }
 
-/** A network failure on one connection; whoever uses it learns of it from 'close'. */
+/** Ignores a network failure on one connection: its users are notified by 'close'. */
 function ignore(): void {}
 
 /**
- * Reads just enough of a new connection to know its protocol, puts the bytes back and calls `accept` in the same tick.
- * A connection that ends, or has not said what it is after `timeoutMs`, is destroyed.
+ * Reads just enough of a new connection to detect its protocol, puts the bytes back and calls `accept` in the same
+ * tick. A connection that ends, or has not shown its protocol after `timeoutMs`, is destroyed.
  *
- * @param waiting holds the connection until it is decided, so that a drain can cut those that have asked for nothing.
+ * @param waiting holds the connection until then, so that a drain can close those without a request.
  */
 function awaitProtocol(
   socket: Socket,
@@ -158,7 +158,7 @@ function awaitProtocol(
     const protocol = decideProtocol(seen, alpnProtocol);
     if (protocol === undefined) return;
     settle();
-    // One chunk, one unshift: both protocols then read the rest from the handle, behind the stream's back.
+    // One chunk, one unshift: both protocols then read the rest from the handle, bypassing the stream.
     socket.unshift(seen);
     accept(socket, protocol);
   };
@@ -170,32 +170,32 @@ function alpnProtocolOf(socket: Socket): string | false | undefined {
   return "alpnProtocol" in socket ? (socket.alpnProtocol as string | false) : undefined;
 }
 
-/** Stands in a first GOAWAY for no stream at all (RFC 9113 section 6.8). */
+/** Last stream id in a first GOAWAY, which excludes no stream (RFC 9113 section 6.8). */
 const MAX_STREAM_ID = 2 ** 31 - 1;
 
 /**
- * Stops accepting, closes what rests, lets requests in flight finish with the last word on their connection, and
- * destroys what is left after `graceMs`. Resolves when every socket is gone.
+ * Stops accepting, closes idle connections, lets requests in flight finish as the last on their connection, and
+ * destroys what is left after `graceMs`. Resolves when every socket is closed.
  *
- * @param quietMs how long connections that rest are kept before that: requests that come on them are still answered.
+ * @param quietMs how long idle connections are kept before that; requests on them are still answered.
  */
 async function drain(server: Server, connections: Connections, graceMs: number, quietMs: number): Promise<void> {
   connections.draining = true;
-  // Not that of the HTTP server, which also closes HTTP/1 connections that rest between two requests.
+  // Not `close()` of the HTTP server, which also closes idle HTTP/1 connections.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   if (quietMs > 0) {
-    // The client opens another connection for what it begins from here on.
+    // Clients open another connection for new requests from then on.
     for (const session of connections.sessions.keys()) session.goaway(0, MAX_STREAM_ID);
     await Promise.race([closed, delay(quietMs)]);
   }
   connections.refusing = true;
   for (const socket of connections.waiting) socket.destroy();
-  // This one closes what rests.
+  // The HTTP server's own `close()` also closes idle connections.
   server.close();
   for (const { response } of connections.exchanges.values()) {
     if (response === undefined || response.writableFinished) continue;
     if (!response.headersSent) response.shouldKeepAlive = false;
-    // Its head may have promised to keep the connection.
+    // Its head may have promised keep-alive.
     response.once("close", () => server.closeIdleConnections());
   }
   // GOAWAY, RFC 9113 section 6.8
@@ -212,15 +212,15 @@ function destroyAll(connections: Connections): void {
 /** A protocol that the port serves: HTTP/1.0 and 1.1, or HTTP/2. */
 type Protocol = "http1" | "http2";
 
-/** What a client with prior knowledge of HTTP/2 sends first, RFC 9113 section 3.4. */
+/** The first bytes of a client with prior knowledge of HTTP/2 (RFC 9113 section 3.4). */
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /**
- * Judges the first bytes of a connection. Pure.
+ * Detects the protocol from the first bytes of a connection. Pure.
  *
  * @param alpnProtocol outcome of ALPN (RFC 7301): `false` for TLS without it, undefined for cleartext, where only the
- *   preface tells.
- * @returns the protocol, or undefined while the bytes may become either.
+ *   preface decides.
+ * @returns the protocol, or undefined while the bytes fit both.
  */
 export function decideProtocol(first: Buffer, alpnProtocol: string | false | undefined): Protocol | undefined {
   if (first.length === 0) return undefined;
@@ -230,18 +230,18 @@ export function decideProtocol(first: Buffer, alpnProtocol: string | false | und
   return length === PREFACE.length ? "http2" : undefined;
 }
 
-/** How many connections each client has, so that one cannot take the places of all. */
+/** Limits the connections of each client, so that one cannot use them all. */
 interface ClientPlaces {
-  /** Takes a place for a new connection until it closes; false when its client has as many as it may. */
+  /** Takes a place for a new connection until it closes; false when its client has its maximum. */
   take(socket: Socket): boolean;
   /** Connections that got no place since the start. */
   readonly refused: number;
 }
 
 /**
- * Counts connections by client, all of which are gone from here when they are closed.
+ * Counts open connections by client.
  *
- * @param isExempt addresses that speak for many clients: trusted proxies.
+ * @param isExempt whether an address acts for many clients: trusted proxies.
  */
 function createClientPlaces(maxOfOne: number, isExempt: (address: string) => boolean): ClientPlaces {
   const taken = new Map<string, number>();
@@ -255,7 +255,7 @@ function createClientPlaces(maxOfOne: number, isExempt: (address: string) => boo
 
   return {
     take(socket) {
-      // Without an address it is gone already, and is closed as any other.
+      // Without an address it is disconnected already, and closes like any other.
       const address = plainAddress(socket.remoteAddress ?? "");
       if (address === "" || isExempt(address)) return true;
       const client = clientNetworkOf(address);

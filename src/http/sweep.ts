@@ -5,8 +5,8 @@ import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { DEFAULT_LIMITS, type ListenerLimits } from "./limits.js";
 
 /**
- * Cuts what node:http and node:http2 have no timeout for, or one that costs every call: one walk over all connections
- * instead of a timer that each frame restarts.
+ * Enforces timeouts that node:http and node:http2 lack, or that would cost every call: it walks all connections at
+ * intervals, instead of a timer that each frame restarts.
  */
 export function sweep(connections: Connections, limits: ListenerLimits): void {
   connections.nowMs = performance.now();
@@ -29,13 +29,13 @@ function sweepExchange(
   limits: ListenerLimits,
 ): void {
   if (takesNothing(socket, socket.writableLength > 0 || socket.writableEnded, connections, limits)) socket.destroy();
-  // Let go of a finished request and of whatever the handler hung on it.
+  // Frees a finished request and whatever the handler attached to it.
   else if (exchange.response?.writableFinished) exchange.response = undefined;
 }
 
 /**
- * Whether the client takes nothing of what waits for it. Whoever answers writes in slices and waits in between, so that
- * a client which reads slowly is seen to read: by an empty queue (`drain`), or by one of another length.
+ * Whether the client reads nothing of what is queued for it. Answers are written in slices with backpressure, so that a
+ * slow reader still shows progress: by an empty queue (`drain`), or by a queue of another length.
  */
 function takesNothing(
   out: Socket | ServerHttp2Stream,
@@ -61,8 +61,8 @@ function watchDrain(out: Socket | ServerHttp2Stream, untaken: Connections["untak
 }
 
 /**
- * The client sends no end of its request while it has no answer, or does not take the answer. A stream that is open
- * in both directions, such as server reflection or Watch of the health service, is neither.
+ * Whether the client does not read its answer, or does not finish its request in time. A stream that is open in both
+ * directions, such as server reflection or Watch of the health service, is not stalled.
  */
 function isStalled(
   stream: ServerHttp2Stream,
@@ -72,22 +72,24 @@ function isStalled(
 ): boolean {
   if (takesNothing(stream, stream.writableLength > 0, connections, limits)) return true;
   if (ageMs <= limits.requestTimeoutMs || stream.state.remoteClose === 1 || isLongUpload(stream)) return false;
-  // Answered, and the client does not end its side: nothing more can come of it.
+  // Either answered while the client does not end its side, or not answered at all.
   return stream.writableFinished || !stream.headersSent;
 }
 
-/** Resets a stream; a client that does not take the reset either loses its connection. */
+/** Resets a stream. If it was reset before and the client has not read that, destroys the connection. */
 function cut(stream: ServerHttp2Stream, sessions: Connections["sessions"]): void {
   if (stream.closed) sessions.get(stream.session as ServerHttp2Session)?.socket.destroy();
   else stream.close(resetCodeOf(stream));
 }
 
-/** Of one that has its answer nothing went wrong; it is only to send no more of its request (RFC 9113 section 8.1). */
+/**
+ * NO_ERROR for a stream that has its answer: the client should only stop sending its request (RFC 9113 section 8.1).
+ */
 function resetCodeOf({ writableFinished }: ServerHttp2Stream): number {
   return writableFinished ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_ENHANCE_YOUR_CALM;
 }
 
-/** Without a stream the connection is closed; with one, its peer must give a sign of life. */
+/** Closes a connection without streams; pings the peer of one with streams. */
 function sweepSession(
   session: Http2Session,
   peer: SessionPeer,
@@ -98,14 +100,14 @@ function sweepSession(
     peer.activeMs = connections.nowMs;
     probe(session, peer, connections.nowMs, limits);
   } else if (session.closed || session.destroyed) {
-    // Closed by the sweep before: our side has ended, and the peer has not ended its own.
+    // Closed by an earlier sweep: our side has ended, and the peer has not ended its own.
     peer.socket.destroy();
   } else session.close();
 }
 
 /**
- * Pings a silent peer and cuts it if no answer comes. Besides peers that vanished this ends connections that
- * node:http2 gave up after a protocol error: it sends GOAWAY, reads no more and stays.
+ * Pings a silent peer and destroys its connection if no answer comes. Besides vanished peers this finds connections
+ * that node:http2 has given up after a protocol error: it sends GOAWAY and stops reading, but does not close them.
  */
 function probe(session: Http2Session, peer: SessionPeer, nowMs: number, limits: ListenerLimits): void {
   if (session.closed || session.destroyed) return;
@@ -119,37 +121,37 @@ function hasStreams(session: Http2Session, connections: Connections): boolean {
   return false;
 }
 
-/** The newest request of an HTTP/1 connection; one object per connection, so that a call allocates nothing. */
+/** The newest request of an HTTP/1 connection. One object per connection, so that a call allocates nothing. */
 export interface NewestExchange {
   response: ServerResponse | undefined;
-  /** How many came on the connection so far. */
+  /** Requests on the connection so far. */
   requests: number;
-  /** How many of them wait for the one in front of them to be answered. */
+  /** Requests that wait for the one before them to be answered. */
   queued: number;
 }
 
 /** An HTTP/2 connection below its session. */
 export interface SessionPeer {
   readonly socket: Socket;
-  /** When its last request came, or it was last heard of; before the first request, when the connection came. */
+  /** Time of its last request or sweep with open streams; before the first request, of the connection. */
   activeMs: number;
-  /** Requests begun in this turn of the event loop. */
+  /** Requests started in this turn of the event loop. */
   begun: number;
-  /** Those that wait for another turn. */
+  /** Requests that wait for another turn. */
   readonly queue: Array<() => void>;
-  /** When it was last asked for a sign of life; undefined before the first time. */
+  /** When it was last pinged; undefined before the first time. */
   probedMs?: number;
 }
 
-/** What waits for a client to take it. */
+/** Output that a client has not read yet. */
 interface Untaken {
-  /** Bytes; undefined when nothing waits, or the client has taken something since the last sweep. */
+  /** Queued bytes; undefined when nothing is queued, or the queue was empty since the last sweep. */
   bytes: number | undefined;
-  /** Since when there are so many. */
+  /** Since when `bytes` has not changed. */
   sinceMs: number;
 }
 
-/** What is open on one listener, each kept up to date by whoever opens it. */
+/** Everything that is open on one listener; each set is updated by the code that opens its members. */
 export interface Connections {
   /** Every TCP connection. */
   readonly sockets: Set<Socket>;
@@ -159,21 +161,21 @@ export interface Connections {
   readonly exchanges: Map<Socket, NewestExchange>;
   /** HTTP/2 connections. */
   readonly sessions: Map<Http2Session, SessionPeer>;
-  /** HTTP/2 requests and when they came, oldest first. */
+  /** HTTP/2 requests and when they began, oldest first. */
   readonly streams: Map<ServerHttp2Stream, number>;
-  /** What clients that are behind had left to take, for those whom the sweep found behind. */
+  /** Unread output of the clients that a sweep found to be behind. */
   readonly untaken: WeakMap<Socket | ServerHttp2Stream, Untaken>;
-  /** A clock that the sweep moves: reading it costs a call nothing, and limits are as coarse as the sweep anyway. */
+  /** A clock that the sweep updates: reading it costs a call nothing, and limits are as coarse as the sweep anyway. */
   nowMs: number;
-  /** HTTP/1 requests that wait for the one in front of them, on all connections. */
+  /** HTTP/1 requests that wait for the one before them, on all connections. */
   queued: number;
-  /** Connections that are read again in the next turn of the event loop; undefined unless there are too many of those. */
+  /** Connections paused until the next turn of the event loop; undefined unless too many requests are queued. */
   held: Set<Socket> | undefined;
-  /** Connections that were cut because there were too many of those. */
+  /** Connections that were closed because too many requests were queued. */
   cut: number;
-  /** Set once, when the listener begins to close: each answer is the last on its connection. */
+  /** Set once, when the listener begins to close: from then on each answer is the last on its connection. */
   draining: boolean;
-  /** Set once, after that: a connection that has not shown its protocol is given up. */
+  /** Set once, after that: from then on a connection that has not shown its protocol is closed. */
   refusing: boolean;
 }
 
@@ -195,31 +197,31 @@ export function createConnections(): Connections {
   };
 }
 
-/** Responses, or streams of HTTP/2, whose requests may take longer than `requestTimeoutMs`. */
+/** HTTP/1 responses and HTTP/2 streams whose requests may take longer than `requestTimeoutMs`. */
 const allowed = new WeakSet<object>();
 
-/** From here on whoever reads the request's body says how long it may take, and not the listener. */
+/** Exempts a request from `requestTimeoutMs`: from then on the reader of its body limits the time. */
 export function allowLongUpload(response: HttpResponse): void {
   allowed.add(response instanceof ServerResponse ? response : response.stream);
 }
 
-/** Whether the body of a request may take longer than others. @param exchange a response of HTTP/1, a stream of HTTP/2. */
+/** Whether {@link allowLongUpload} was called. @param exchange an HTTP/1 response or an HTTP/2 stream. */
 export function isLongUpload(exchange: object | undefined): boolean {
   return exchange !== undefined && allowed.has(exchange);
 }
 
 /**
- * To be called with an answer that may be complete before its request is: what the client still sends is thrown away, for
- * so long that it gets to see the answer, and then the connection (HTTP/1.1) or the stream (HTTP/2) ends. A socket that is
- * closed with unread input resets the connection, and the client loses the answer (RFC 9112 section 9.6).
+ * For an answer that may be complete before its request is. Discards what the client still sends, long enough for the
+ * client to get the answer, and then ends the connection (HTTP/1.1) or the stream (HTTP/2). A socket that is closed
+ * with unread input resets the connection, and the client loses the answer (RFC 9112 section 9.6).
  */
 export function discardRestAfter(request: HttpRequest, response: HttpResponse): void {
   if (!(response instanceof ServerResponse)) {
     const { stream } = response;
-    // The response of node:http2 finishes when its stream is closed.
+    // The stream, since a node:http2 response finishes only when its stream is closed.
     stream.once("finish", () => {
       allowed.delete(stream);
-      // The answer is whole: only the rest of the request is not wanted (RFC 9113 section 8.1).
+      // The answer is complete; only the rest of the request is not wanted (RFC 9113 section 8.1).
       if (!request.complete) stream.close(constants.NGHTTP2_NO_ERROR);
     });
     return;

@@ -11,24 +11,24 @@ import {
 } from "./json-scan.js";
 import { kindAt, textAt } from "./json-slice.js";
 
-/** As deep as a request may be nested; each segment takes stack. */
+/** The depth to which a request may be nested. Bounded because each segment takes stack. */
 const MAX_SEGMENTS = 64;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const CLOSING_BRACKET = 0x5d;
 
-/** What `pathInSteps()` finds, at once. */
+/** {@link pathInSteps} without pauses. */
 export function slicePath(bytes: Uint8Array, path: string): JsonRange | undefined {
   return atOnce(pathInSteps(bytes, path));
 }
 
 /**
- * Where the value stands that a dotted path names, in valid JSON: `rows.0.data.items.1`. Undefined when there is none,
- * or when the path has more than 64 segments.
+ * Finds the value at a dotted path such as `rows.0.data.items.1` in valid JSON. Undefined when there is none, or when
+ * the path has more than 64 segments.
  *
- * Each segment is a member's name or, in an array, an index in plain decimal. Of members with the same name the last
- * one counts, as in `JSON.parse`. A name with a dot in it cannot be reached. One pass over the text, however long the
- * path is.
+ * Each segment is a member's name or, in an array, an index in plain decimal. The last of several members with the same
+ * name counts, as in `JSON.parse`. A name with a dot in it cannot be reached. It makes one pass over the text, however
+ * long the path is.
  */
 export function* pathInSteps(bytes: Uint8Array, path: string): Steps<JsonRange | undefined> {
   const segments = path.split(".");
@@ -92,12 +92,12 @@ function* searchArray(search: Search, start: number, level: number, segment: str
   return at + 1;
 }
 
-/** An index as a path writes it; undefined for anything else. */
+/** Parses an array index in plain decimal, up to nine digits; undefined for anything else. */
 function parseIndex(segment: string): number | undefined {
   return /^(?:0|[1-9]\d{0,8})$/.test(segment) ? Number(segment) : undefined;
 }
 
-/** Compares bytes, so that a large object costs no string per member; only names with escapes are decoded. */
+/** Compares bytes, so that a large object does not cost one string per member. Decodes only names with escapes. */
 function isNamed(bytes: Uint8Array, name: JsonRange, key: string, keyBytes: Uint8Array): boolean {
   let isSame = name.end - name.start - 2 === keyBytes.length;
   for (let at = name.start + 1; at < name.end - 1; at++) {

@@ -5,7 +5,7 @@ import type { Steps } from "../lib/turns.js";
  * Index of the first byte in `from` … `end` that is a quote, a backslash or a control character: where a plain run of
  * a JSON string stops. `end` when there is none.
  *
- * `end` is an argument since reading `byteLength` costs more than a short run.
+ * `end` is a parameter because reading `byteLength` costs more than a short run.
  */
 export function plainRunEnd(text: DataView, from: number, end: number): number {
   let at = from;
@@ -22,7 +22,7 @@ export function plainRunEnd(text: DataView, from: number, end: number): number {
   return at;
 }
 
-/** A view of the same bytes. */
+/** A DataView of the same bytes, without a copy. */
 export function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
@@ -31,8 +31,8 @@ export function viewOf(bytes: Uint8Array): DataView {
  * The high bit of each of four bytes that ends a run; 0 when none does.
  *
  * `(word ^ 0x02…) - 0x21…` borrows into the high bit of bytes below 0x20 and of the quote (0x22 becomes 0x20, 0x20
- * becomes 0x22), `(word ^ 0x5c…) - 0x01…` into that of the backslash; `& ~word` takes out bytes from 0x80. A borrow
- * spoils only bytes above the one it comes from, so the lowest hit is right
+ * becomes 0x22), `(word ^ 0x5c…) - 0x01…` into that of the backslash; `& ~word` excludes bytes from 0x80. A borrow
+ * affects only bytes above the one it comes from, so the lowest hit is right
  * (https://graphics.stanford.edu/~seander/bithacks.html#HasLessInWord).
  */
 function hitsIn(word: number): number {
@@ -43,9 +43,9 @@ function firstHit(hits: number): number {
   return (31 - Math.clz32(hits & -hits)) >> 3;
 }
 
-// Everything here reads JSON that a validator has accepted. Over any other text it still ends, with any result.
+// Everything below expects JSON that a validator has accepted. For other text it still terminates, with any result.
 
-/** JSON to scan: positions are indexes into `bytes`; nothing from `end` on is read. */
+/** JSON to scan. Positions are indexes into `bytes`; `end` is exclusive. */
 export interface JsonText {
   readonly bytes: Uint8Array;
   readonly view: DataView;
@@ -58,7 +58,7 @@ export interface JsonRange {
   readonly end: number;
 }
 
-/** Makes `bytes`, up to `end`, ready to scan. */
+/** Prepares `bytes`, up to `end`, for scanning. */
 export function createJsonText(bytes: Uint8Array, end: number): JsonText {
   return { bytes, view: viewOf(bytes), end };
 }
@@ -67,7 +67,7 @@ const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 
-/** Where the value that starts at `start` ends. Nesting of any depth takes no stack. */
+/** Where the value that starts at `start` ends. Not recursive, so depth costs no stack. */
 export function valueEnd(text: JsonText, start: number): number {
   const first = text.bytes[start] as number;
   if (first === QUOTE) return stringEnd(text, start);
@@ -126,9 +126,9 @@ function isClosing(byte: number): boolean {
   return (byte | 0x20) === 0x7d;
 }
 
-/** Finds where values of valid JSON end, however long they are, a part of a value at a time. */
+/** Finds the end of a value of valid JSON incrementally, so that a long value does not block the event loop. */
 export class ValueScan {
-  /** How far it has come; where the value ends, once it has found that. */
+  /** The current position; the end of the value, once found. */
   at = 0;
   readonly #text: JsonText;
   #depth = 0;
@@ -138,14 +138,14 @@ export class ValueScan {
     this.#text = text;
   }
 
-  /** Goes to the value that starts at `start`. */
+  /** Starts on the value at `start`. */
   begin(start: number): void {
     this.at = start;
     this.#depth = 0;
     this.#isInString = false;
   }
 
-  /** Reads on for so many bytes. True when it has found the end. */
+  /** Scans up to `bytes` more bytes. True when it has found the end. */
   goOn(bytes: number): boolean {
     const { end } = this.#text;
     const stop = Math.min(end, this.at + bytes);
@@ -164,7 +164,7 @@ export class ValueScan {
     return !this.#isInString && this.#depth === 0;
   }
 
-  /** As far as the next string. Locals, since this is done for each byte. */
+  /** Scans up to the next string. Uses locals for speed, since it handles each byte. */
   #endsOutside(stop: number): boolean {
     const { bytes } = this.#text;
     let depth = this.#depth;
@@ -188,7 +188,7 @@ export class ValueScan {
   }
 }
 
-/** Where the value that starts at `start` ends. */
+/** Where the value that starts at `start` ends, in steps. */
 export function* endInSteps(scan: ValueScan, start: number): Steps<number> {
   scan.begin(start);
   while (!scan.goOn(SLICE_BYTES)) yield;

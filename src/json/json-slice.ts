@@ -4,7 +4,7 @@ import { createJsonText, endInSteps, type JsonRange, spaceEnd, stringEnd, ValueS
 import { type JsonLimits, validateJson } from "./json-validator.js";
 import { textSlices } from "./text-slices.js";
 
-/** A member of an object: its decoded name, and where its value stands without the whitespace around it. */
+/** A member of an object: its decoded name, and the range of its value without the whitespace around it. */
 export interface JsonMember extends JsonRange {
   readonly key: string;
 }
@@ -44,8 +44,8 @@ export function isEmptyAt(bytes: Uint8Array, start = 0): boolean {
 }
 
 /**
- * The members of the object in `start` … `end` of valid JSON, in the order written; a name that is repeated comes as
- * often. Empty for a value that is not an object.
+ * The members of the object in `start` … `end` of valid JSON, in the order written, repeated names included. Empty for
+ * a value that is not an object.
  *
  * @param latin1 as in {@link textAt}.
  */
@@ -75,9 +75,9 @@ export function sliceElements(bytes: Uint8Array, start = 0, end: number = bytes.
 }
 
 /**
- * What a string value of valid JSON stands for; any other value as it is written.
+ * The decoded text of a string in valid JSON; any other value as written.
  *
- * @param latin1 all of the bytes as latin1 text, if it is at hand: cutting it takes a tenth of the time of decoding.
+ * @param latin1 `bytes` as latin1 text, if available: slicing it takes a tenth of the time of decoding.
  */
 export function textAt(bytes: Uint8Array, { start, end }: JsonRange, latin1?: string): string {
   const plain = latin1?.slice(start + 1, end - 1);
@@ -88,7 +88,7 @@ export function textAt(bytes: Uint8Array, { start, end }: JsonRange, latin1?: st
   return written.toString("utf8", 1, written.length - 1);
 }
 
-/** A JSON object, within limits; undefined for anything else, and where an object in it has the same name twice. */
+/** Parses a JSON object within limits; undefined for anything else, and when any object in it repeats a name. */
 export function uniqueObjectFrom(bytes: Uint8Array, limits: JsonLimits): Readonly<Record<string, unknown>> | undefined {
   const value = validateJson(bytes, limits) === "valid" ? uniqueValueFrom(bytes) : undefined;
   return typeof value === "object" && value !== null && !Array.isArray(value)
@@ -96,7 +96,7 @@ export function uniqueObjectFrom(bytes: Uint8Array, limits: JsonLimits): Readonl
     : undefined;
 }
 
-/** What valid JSON stands for; undefined where an object in it has the same name twice, of which readers take one or the other. */
+/** Parses valid JSON; undefined when an object in it repeats a name, since readers differ in which member they take. */
 function uniqueValueFrom(bytes: Uint8Array, { start, end }: JsonRange = { start: 0, end: bytes.length }): unknown {
   const kind = kindAt(bytes, start);
   if (kind === "array") {
@@ -113,10 +113,10 @@ function uniqueValueFrom(bytes: Uint8Array, { start, end }: JsonRange = { start:
   return Object.fromEntries(members);
 }
 
-/** Between two pauses: of short ones, what is done with each takes longer than reading it. */
+/** Most elements between two pauses: handling a short element takes longer than scanning it. */
 const MAX_ELEMENTS = 2048;
 
-/** What `sliceMembers()` gives, in steps. */
+/** {@link sliceMembers} in steps. */
 export function* membersInSteps(bytes: Uint8Array, start = 0, end: number = bytes.length): Steps<JsonMember[]> {
   const members: JsonMember[] = [];
   if (kindAt(bytes, start) !== "object") return members;
@@ -137,11 +137,11 @@ export function* membersInSteps(bytes: Uint8Array, start = 0, end: number = byte
 }
 
 /**
- * The elements of an array of valid JSON, one after the other: a million of them is no list. Undefined where it is time
- * to pause, between two of them or within a long one.
+ * Iterates over the elements of an array of valid JSON, without a list, since there may be a million. Yields undefined
+ * when it is time to pause, between two elements or within a long one.
  *
- * @param array where it stands in the bytes.
- * @returns ranges that hold until the next one is asked for.
+ * @param array where the array is in `bytes`.
+ * @returns ranges, each valid until the next iteration.
  */
 export function* elementsInSteps(
   bytes: Uint8Array,
@@ -170,20 +170,20 @@ export function* elementsInSteps(
   }
 }
 
-/** Characters of base64 that are three bytes (RFC 4648 section 4). */
+/** Base64 characters for three bytes (RFC 4648 section 4). */
 const GROUP = 4;
 
 /**
- * What `bytesFromBase64()` makes of a string of valid JSON, in steps.
+ * {@link bytesFromBase64} for a string of valid JSON, in steps.
  *
- * @param mayBeDataUrl whether a prefix that makes it a data URL may stand in front.
+ * @param mayBeDataUrl whether to strip a data URL prefix.
  */
 export function* base64FromJson(json: Uint8Array, string: JsonRange, mayBeDataUrl = true): Steps<Bytes | undefined> {
   const bytes = createChunks();
   let rest: string | undefined;
   for (const slice of textSlices(json, string)) {
     const encoded = rest === undefined && mayBeDataUrl ? withoutDataUrlPrefix(slice) : (rest ?? "") + slice;
-    // The end stays: padding may stand there alone, and only at the very end.
+    // The last group is held back, since padding may occur only at the very end.
     const whole = Math.max(0, encoded.length - (encoded.length % GROUP) - GROUP);
     const decoded = groupsFrom(encoded.slice(0, whole));
     if (decoded === undefined) return undefined;
@@ -197,13 +197,13 @@ export function* base64FromJson(json: Uint8Array, string: JsonRange, mayBeDataUr
   return bytes;
 }
 
-/** Whole groups without padding. */
+/** Decodes whole groups without padding; undefined for anything else. */
 function groupsFrom(encoded: string): Buffer | undefined {
   const bytes = bytesFromBase64(encoded);
   return bytes?.length === (encoded.length / GROUP) * 3 ? bytes : undefined;
 }
 
-/** What browsers put in front when they read a file as a data URL (RFC 2397). */
+/** The prefix that browsers add when they read a file as a data URL (RFC 2397). */
 const DATA_URL = /^data:[^,]{0,255};base64,/i;
 
 /**
@@ -217,14 +217,14 @@ export function bytesFromBase64(text: string): Buffer | undefined {
   const padding = encoded.endsWith("==") ? 2 : Number(encoded.endsWith("="));
   const digits = encoded.length - padding;
   if (digits % 4 === 1 || (padding > 0 && encoded.length % 4 !== 0)) return undefined;
-  // Buffer skips what is not base64 and looks at the low byte of wide characters only. Over ASCII, each skipped
-  // character makes the result shorter: a native check of the whole text.
+  // Buffer skips characters that are not base64, and of wide characters uses only the low byte. In ASCII each skipped
+  // character makes the result shorter, so comparing lengths checks the whole text natively.
   if (Buffer.byteLength(encoded) !== encoded.length) return undefined;
   const bytes = Buffer.from(encoded, "base64");
   return bytes.length === Math.floor((digits * 3) / 4) ? bytes : undefined;
 }
 
-/** The base64 of a data URL; any other text as it is. */
+/** The base64 of a data URL; any other text unchanged. */
 function withoutDataUrlPrefix(text: string): string {
   const prefix = DATA_URL.exec(text.slice(0, 300))?.[0] ?? "";
   return text.slice(prefix.length);

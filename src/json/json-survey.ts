@@ -5,21 +5,23 @@ const COLON = 0x3a;
 const POINT = 0x2e;
 const MINUS = 0x2d;
 
-/** Every decimal of so many digits survives a double, away from its smallest and largest values (IEEE 754). */
+/**
+ * A decimal of up to 15 digits survives conversion to a double, except near its smallest and largest values (IEEE 754).
+ */
 const SAFE_DIGITS = 15;
 
-/** What tells whether a JSON value is the same after it was parsed. */
+/** Shows whether a JSON value survives `JSON.parse()`. */
 export interface JsonSurvey {
   /**
    * Whether the value of a number changes when it is read as a double and printed again: `9007199254740993`, `1e400`,
    * `0.1e-400`. The spelling does not count: `1.0` and `1e2` are exact, and so is `0.1`.
    */
   readonly hasInexactNumber: boolean;
-  /** Members of all objects, those that repeat a name included. */
+  /** Members of all objects, repeated names included. */
   readonly memberCount: number;
 }
 
-/** Reads valid JSON once. Pure. */
+/** Surveys valid JSON in one pass. Pure. */
 export function surveyJson(bytes: Uint8Array): JsonSurvey {
   const text = createJsonText(bytes, bytes.length);
   const end = bytes.length;

@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
-import { slicesOf } from "../lib/chunks.js";
+import { NOTHING, slicesOf } from "../lib/chunks.js";
 import { atOnce, type Steps } from "../lib/turns.js";
 import { createWasmModule } from "../lib/wasm-module.js";
 import { JSON_BLOCKS_WASM } from "./json-blocks-wasm.js";
 
-/** How large a JSON text may be in structure; no limit when left out. */
+/** Limits on the structure of a JSON text; no limit when left out. */
 export interface JsonLimits {
   /** Arrays and objects inside one another; a scalar has depth 0, `[]` has 1. */
   readonly maxDepth?: number | undefined;
@@ -38,7 +38,7 @@ export function* validateJsonInSteps(bytes: Uint8Array, limits?: JsonLimits): St
   if (checker.end()) return "valid";
   const { passed } = checker;
   if (passed === undefined) return "syntax";
-  // Where a limit is passed something else may have been wrong before, as far as 64 bytes are looked at together.
+  // The text is checked 64 bytes at a time, so a syntax error may come before the limit in the same block: check again.
   const beginning = createJsonChecker();
   for (const slice of slicesOf({ pieces: [bytes.subarray(0, passed.at + 1)] })) {
     beginning.push(slice);
@@ -47,7 +47,7 @@ export function* validateJsonInSteps(bytes: Uint8Array, limits?: JsonLimits): St
   return beginning.endBeginning() ? passed.limit : "syntax";
 }
 
-/** Tells whether bytes that arrive in chunks are one JSON text. */
+/** Checks whether bytes that arrive in chunks are one JSON text. */
 export interface JsonChecker {
   /** Takes the next bytes, which may end anywhere. False once the text is refused; then it stays false. */
   push(chunk: Uint8Array): boolean;
@@ -83,17 +83,17 @@ interface JsonBlocks {
 const MODULE = createWasmModule<JsonBlocks>(JSON_BLOCKS_WASM);
 
 /**
- * Instances between two texts, of which nothing is left in them: making one takes 16 microseconds and 128 KiB, and the
- * garbage collector hurries when many are left to it.
+ * Pool of idle instances: creating one takes 16 microseconds and 128 KiB, and leaving many to the garbage collector
+ * makes it run more often. `begin()` resets the state. Bytes of the last text stay in memory, but are not read again.
  */
 const IDLE: JsonBlocks[] = [];
 const MAX_IDLE = 8;
 
-/** Of a module of WebAssembly. */
+/** Largest i32 of WebAssembly. */
 const NO_LIMIT = 0x7fff_ffff;
 
 class Checker implements JsonChecker {
-  /** Where the text passes a limit if it is good up to there; known when it has ended. */
+  /** The limit that the text exceeds, and where, if the text is valid up to there. Set by `end()`. */
   passed: { readonly at: number; readonly limit: "depth" | "keys" } | undefined;
   #blocks: JsonBlocks | undefined = IDLE.pop() ?? MODULE.createInstance();
   readonly #utf8 = createUtf8Checker();
@@ -112,7 +112,9 @@ class Checker implements JsonChecker {
     return this.#endWith((blocks) => blocks.end());
   }
 
-  /** Whether the bytes so far could be the beginning of JSON, if they end with the first byte of a string, array or object. */
+  /**
+   * Whether the bytes so far could begin a JSON text. They must end with the first byte of a string, array or object.
+   */
   endBeginning(): boolean {
     return this.#endWith((blocks) => blocks.endBeginning());
   }
@@ -133,14 +135,12 @@ function pushInto(blocks: JsonBlocks, chunk: Uint8Array): boolean {
   const most = blocks.inputBytes();
   for (let at = 0; at < chunk.length; at += most) {
     const piece = chunk.length <= most ? chunk : chunk.subarray(at, at + most);
-    // Made each time: a memory that has grown leaves older views empty.
+    // A new view each time: views are detached when the memory grows.
     new Uint8Array(blocks.memory.buffer).set(piece, blocks.inputAt());
     if (blocks.push(piece.length) === 0) return false;
   }
   return true;
 }
-
-const NOTHING: Uint8Array = new Uint8Array(0);
 
 /** Checks UTF-8 (RFC 3629) chunk by chunk; a chunk may end inside a character. */
 interface Utf8Checker {
@@ -152,7 +152,7 @@ interface Utf8Checker {
 
 /** Creates a checker for one text. It keeps at most 3 bytes between chunks. */
 export function createUtf8Checker(): Utf8Checker {
-  let pending = NOTHING;
+  let pending: Uint8Array = NOTHING;
   return {
     push(chunk) {
       let rest = chunk;
@@ -181,7 +181,7 @@ function sequenceLength(lead: number): number {
   return lead >= 0xe0 ? 3 : 2;
 }
 
-/** How many bytes at the end begin a character that is not complete: 0 to 3. */
+/** How many bytes at the end belong to an incomplete character: 0 to 3. */
 export function unfinishedLength(bytes: Uint8Array): number {
   for (let length = 1; length <= 3 && length <= bytes.length; length++) {
     const byte = bytes[bytes.length - length] as number;

@@ -5,12 +5,12 @@ import { type JsonRange, plainRunEnd, viewOf } from "./json-scan.js";
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const ESCAPE_U = 0x75;
-/** Of `\uXXXX`, the longest escape. */
+/** Length of `\uXXXX`, the longest escape. */
 const ESCAPE_BYTES = 6;
 
 /**
- * What `textAt()` gives, in slices that need no more than `bytes` of the text each: none ends within a character or
- * between the two halves of an escaped pair of surrogates.
+ * The text that `textAt()` returns, in slices, each from at most `bytes` bytes of the JSON. No slice ends within a
+ * character or between the halves of an escaped surrogate pair.
  *
  * @param bytes at least 16.
  */
@@ -32,7 +32,7 @@ export function* textSlices(
 /** The last place up to `most` where a slice may end. */
 function cutBefore(json: Uint8Array, from: number, most: number, isString: boolean): number {
   let cut = most;
-  // Every byte of a character but the first is 10xxxxxx (RFC 3629 section 3).
+  // Every byte of a character except the first is 10xxxxxx (RFC 3629 section 3).
   while (((json[cut] as number) & 0xc0) === 0x80) cut--;
   if (!isString) return cut;
   for (let before = escapeBefore(json, from, cut); before !== undefined; before = escapeBefore(json, from, cut)) {
@@ -43,13 +43,13 @@ function cutBefore(json: Uint8Array, from: number, most: number, isString: boole
   return cut;
 }
 
-/** Where the last escape begins that may reach as far as `cut`. */
+/** Where the last escape that may reach `cut` begins; undefined when there is none. */
 function escapeBefore(json: Uint8Array, from: number, cut: number): number | undefined {
   let last = cut - 1;
   while (last >= Math.max(from, cut - ESCAPE_BYTES) && json[last] !== BACKSLASH) last--;
   let first = last;
   while (first >= from && json[first] === BACKSLASH) first--;
-  // Of backslashes in a row every second one is escaped by the one before.
+  // In a run of backslashes every second one is escaped by the one before it.
   return (last - first) % 2 === 1 && last >= cut - ESCAPE_BYTES ? last : undefined;
 }
 
@@ -57,16 +57,16 @@ function escapeAt(json: Uint8Array, at: number): string {
   return bufferOf(json.subarray(at, at + ESCAPE_BYTES)).toString("latin1");
 }
 
-/** The two halves of a pair of surrogates. */
+/** The two halves of a surrogate pair. */
 const HIGH = /^\\u[dD][89abAB]/;
 const LOW = /^\\u[dD][c-fC-F]/;
 
-/** A control character is written as `\u0001`, in six bytes; RFC 8259 section 7 has short ones for some. */
+/** Extra bytes: a control character is escaped as `\u0001`, in six bytes, or as a short escape (RFC 8259 section 7). */
 const CONTROL = 5;
 const SHORT = 1;
 const SHORT_ONES: ReadonlySet<number> = new Set(Buffer.from('\b\t\n\f\r"\\'));
 
-/** How many bytes longer text in UTF-8 becomes when it is written as a string of JSON, in steps. */
+/** How many bytes UTF-8 text grows by when it is escaped as a JSON string, in steps. */
 export function* escapeGrowth(utf8: Bytes): Steps<number> {
   let growth = 0;
   for (const slice of slicesOf(utf8)) {

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
 
-/** CIDRs separated by commas; a bare address is a network of one. Undefined when any of them is malformed. */
+/** Parses CIDRs separated by commas; a bare address is a network of one. Undefined when any of them is malformed. */
 export function parseCidrList(text: string): string[] | undefined {
   const entries = text
     .split(",")
@@ -23,7 +23,7 @@ export function createAddressMatcher(cidrs: readonly string[]): (address: string
   };
 }
 
-/** Whether a host to listen on is reachable from this machine only. */
+/** Whether a listening host is reachable only from this machine. */
 export function isLoopbackHost(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }

@@ -5,23 +5,23 @@ export function bufferOf(bytes: Uint8Array): Buffer {
   return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** Most chunks that are kept as they came; then they become one. */
+/** Most chunks to keep separately; then they are joined. */
 const MAX_LOOSE = 1024;
-/** Pieces that are smaller on average cost more than the copy that makes one of them. */
+/** Pieces that are smaller on average cost more than copying them into one. */
 const MIN_PIECE_BYTES = 8 * 1024;
 
-/** Bytes that lie in pieces, in order. */
+/** Bytes in pieces, in order. */
 export interface Bytes {
   readonly length: number;
-  /** Never many small ones. */
+  /** The pieces; never many small ones. */
   readonly pieces: readonly Uint8Array[];
-  /** All of them in one piece, of which it consists from then on; a single one is returned as it came, without a copy. */
+  /** Joins the pieces, and keeps only the result. A single piece is returned without a copy. */
   concat(): Buffer;
-  /** What `concat()` does with a piece that somebody else has made: these very bytes, joined. */
+  /** Replaces the pieces with `joined`, the same bytes joined elsewhere. */
   becomeOne(joined: Buffer): void;
 }
 
-/** The chunks of one body, in order, as far as they have come. */
+/** The chunks of one body received so far, in order. */
 export interface Chunks extends Bytes {
   push(chunk: Uint8Array): void;
 }
@@ -34,14 +34,14 @@ export function bytesOf(piece: Uint8Array): Bytes {
 }
 
 /**
- * Collects the chunks of a body. A peer may send one byte at a time, and a chunk costs over a hundred bytes besides its
- * own and holds on to the packet it came in: 10 MiB in chunks of one byte would take a gigabyte (threats I14, P05).
+ * Collects the chunks of a body. A peer may send one byte at a time, and a chunk has an overhead of over a hundred
+ * bytes and keeps the packet it came in alive: 10 MiB in chunks of one byte would take a gigabyte (threats I14, P05).
  */
 export function createChunks(): Chunks {
   return new ChunkList();
 }
 
-/** A class, since every call has two: one object, no closures, and no list for a body of one chunk, as most are. */
+/** A class, since every call has two: one object, no closures, and no list for a body of one chunk, the usual case. */
 class ChunkList implements Chunks {
   length = 0;
   #only: Uint8Array | undefined;
@@ -90,20 +90,20 @@ class ChunkList implements Chunks {
   }
 }
 
-/** Bytes between two others, without a copy of theirs. */
+/** Puts bytes between two buffers, without a copy. */
 export function between(before: Buffer, bytes: Bytes, after: Buffer): Bytes {
   const all = createChunks();
   for (const piece of [before, ...bytes.pieces, after]) all.push(piece);
   return all;
 }
 
-/** Bytes looked at together: several ways of looking find them in the processor's cache, and none takes a millisecond. */
+/** Bytes per step of work: several passes find them in the processor's cache, and none takes a millisecond. */
 export const SLICE_BYTES = 64 * 1024;
 
-/** What is larger is worked on in turns of the event loop: up to here all of it takes about as long as one turn may. */
+/** Anything larger is processed over several turns of the event loop; this much takes about as long as one turn may. */
 export const LARGE_BYTES = 256 * 1024;
 
-/** Tells work on something large when it may pause: once it is a slice further than the last time. */
+/** Decides when large work should pause: whenever it is {@link SLICE_BYTES} past the last pause. */
 export function createPace(start = 0): (at: number) => boolean {
   let pausedAt = start;
   return (at) => {
@@ -113,7 +113,7 @@ export function createPace(start = 0): (at: number) => boolean {
   };
 }
 
-/** Bytes cut into slices, without a copy. */
+/** Cuts bytes into slices of {@link SLICE_BYTES}, without a copy. */
 export function* slicesOf({ pieces }: Pick<Bytes, "pieces">): Generator<Buffer, void, undefined> {
   for (const piece of pieces) {
     for (let at = 0; at < piece.length; at += SLICE_BYTES) {
@@ -123,8 +123,8 @@ export function* slicesOf({ pieces }: Pick<Bytes, "pieces">): Generator<Buffer, 
 }
 
 /**
- * Bytes in one piece, of which they consist from then on, in steps: copying ten mebibytes into memory that is new takes
- * longer than a turn may. Whoever goes on holding them holds them once.
+ * {@link Bytes.concat} in steps: copying 10 MiB into fresh memory takes longer than a turn may. The pieces are replaced
+ * with the result, so that the bytes are held only once.
  */
 export function* joinedInSteps(bytes: Bytes): Steps<Buffer> {
   if (bytes.length <= SLICE_BYTES || bytes.pieces.length === 1) return bytes.concat();
@@ -139,10 +139,10 @@ export function* joinedInSteps(bytes: Bytes): Steps<Buffer> {
 }
 
 const QUOTE = Buffer.from('"');
-/** Base64 makes four characters of three bytes (RFC 4648 section 4). */
+/** Base64 has four characters for three bytes (RFC 4648 section 4). */
 const GROUP_BYTES = 3;
 
-/** Text in UTF-8 as a JSON string, quotes included: the bytes that `JSON.stringify()` makes of the text. */
+/** UTF-8 text as a JSON string with its quotes, byte for byte as `JSON.stringify()` writes it, in steps. */
 export function* stringInSteps(utf8: Bytes): Steps<Bytes> {
   const json = createChunks();
   json.push(QUOTE);
@@ -154,7 +154,7 @@ export function* stringInSteps(utf8: Bytes): Steps<Bytes> {
   return json;
 }
 
-/** The members of a JSON object, without its braces. Names may come twice, as fields of an answer do. */
+/** The members of a JSON object, without its braces. Names may be repeated, like the fields of an answer. */
 export function membersJson(members: ReadonlyArray<readonly [name: string, value: string]>): string {
   let json = "";
   for (const [name, value] of members)
@@ -165,17 +165,17 @@ export function membersJson(members: ReadonlyArray<readonly [name: string, value
 /** No bytes. */
 export const NOTHING: Buffer = Buffer.alloc(0);
 
-/** Few bytes in base64, as a JSON string with its quotes. */
+/** A few bytes in base64, as a JSON string with its quotes. */
 export function base64Json(bytes: Bytes): string {
   return `"${bytes.concat().toString("base64")}"`;
 }
 
-/** The same of many, in steps. */
+/** The same for many bytes, in steps. */
 export function* base64StringInSteps(bytes: Bytes): Steps<Bytes> {
   return between(QUOTE, yield* base64InSteps(bytes), QUOTE);
 }
 
-/** Bytes in base64. */
+/** Bytes in base64, in steps. */
 export function* base64InSteps(bytes: Bytes): Steps<Bytes> {
   const encoded = createChunks();
   let rest: Buffer = NOTHING;
@@ -191,8 +191,9 @@ export function* base64InSteps(bytes: Bytes): Steps<Bytes> {
 }
 
 /**
- * Everything that JSON escapes is one byte of UTF-8, and the bytes of longer characters, taken for latin1, are nothing
- * that it escapes (RFC 8259 section 7). So a slice may end within a character, and nothing is decoded.
+ * Escapes UTF-8 for a JSON string without decoding it. Every character that JSON escapes is one byte of UTF-8, and the
+ * bytes of longer characters, read as latin1, need no escape (RFC 8259 section 7). So a slice may end within a
+ * character.
  */
 function escaped(utf8: Buffer): Buffer {
   const text = JSON.stringify(utf8.toString("latin1"));

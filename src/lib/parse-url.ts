@@ -1,10 +1,10 @@
 import { domainToUnicode } from "node:url";
 
 /**
- * The URL that a text is by the URL standard, relative to `base`; undefined when it is none, or when a label of its host only looks like
- * Punycode (RFC 5890 section 2.3.2.1): Node.js 24 and later take such a name as it stands, earlier ones refuse it.
+ * Parses a URL by the URL standard, relative to `base`. Undefined for anything else, and when a label of its host only
+ * looks like Punycode (RFC 5890 section 2.3.2.1): Node.js 24 and later accept such a name, earlier versions refuse it.
  *
- * `URL.canParse()` of Node.js 20 answers wrongly for letters of Latin-1 once it has been called some thousand times.
+ * Not `URL.canParse()`: in Node.js 20 it returns wrong results for Latin-1 letters after some thousand calls.
  */
 export function parseUrl(text: string, base?: string): URL | undefined {
   try {
@@ -16,7 +16,7 @@ export function parseUrl(text: string, base?: string): URL | undefined {
   }
 }
 
-/** The text that a percent-encoded one stands for (RFC 3986 section 2.1); undefined where it is encoded wrongly, or not as UTF-8. */
+/** Decodes percent-encoding (RFC 3986 section 2.1); undefined when it is malformed, or not UTF-8. */
 export function decodePercent(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
@@ -26,13 +26,13 @@ export function decodePercent(text: string): string | undefined {
   }
 }
 
-/** A parameter's value; empty when it is missing or stands more than once. */
+/** A parameter's value; empty when it is missing or repeated. */
 export function onlyValue(parameters: URLSearchParams, name: string): string {
   const values = parameters.getAll(name);
   return values.length === 1 ? (values[0] ?? "") : "";
 }
 
-/** What cannot be decoded comes back empty, or as it was. */
+/** Whether a label that looks like Punycode is: one that cannot be decoded comes back empty or unchanged. */
 function isLabel(label: string): boolean {
   return !label.startsWith("xn--") || /[^\0-\x7f]/.test(domainToUnicode(label));
 }

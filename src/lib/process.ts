@@ -2,13 +2,13 @@ import { existsSync, readFileSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Ctrl-C reaches a process twice when npm started it: from the terminal, and passed on by npm. In milliseconds. */
+/** Ctrl-C reaches a process twice when npm started it: from the terminal, and from npm. In milliseconds. */
 const SAME_KEYPRESS_MS = 500;
 
 /**
  * Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. Call it once.
  *
- * @param beforeExit called before a second one ends the process.
+ * @param beforeExit called before a second signal ends the process.
  */
 export function stopSignal(beforeExit: () => void = () => {}): Promise<void> {
   return new Promise((resolve) => {
@@ -31,7 +31,7 @@ export function stopSignal(beforeExit: () => void = () => {}): Promise<void> {
 /** Exit codes of a failure: 1 the operation failed, 2 the usage or the configuration is wrong. */
 export type FailureCode = 1 | 2;
 
-/** Errors whose message is for the operator, by name, so that nothing needs to be loaded to tell them. */
+/** Errors whose message is for the operator, by name, so that their classes need not be loaded. */
 const OPERATOR_ERRORS: ReadonlyMap<string, FailureCode> = new Map([
   ["RelayError", 1],
   ["ApplicationExistsError", 1],
@@ -43,7 +43,7 @@ const OPERATOR_ERRORS: ReadonlyMap<string, FailureCode> = new Map([
   ["ProviderDefinitionError", 2],
 ]);
 
-/** The exit code of an error whose message is for the operator; undefined for every other one. */
+/** The exit code for an error whose message is for the operator; undefined for any other error. */
 export function operatorExitCode(error: unknown): FailureCode | undefined {
   return error instanceof Error ? OPERATOR_ERRORS.get(error.name) : undefined;
 }
@@ -58,12 +58,12 @@ export function packageVersion(): string {
   return readManifest()?.version ?? "unknown";
 }
 
-/** The versions of Node.js that it works with, as a range of npm; `*` where that is not known. */
+/** The supported versions of Node.js, as an npm range; `*` if unknown. */
 export function supportedNode(): string {
   return readManifest()?.engines.node ?? "*";
 }
 
-/** Its package.json stands above `dist/`, or above `src/` where that is run as it is. */
+/** Reads package.json, which is above `dist/`, or above `src/` when that runs directly. */
 function readManifest(): Manifest | undefined {
   const files = ["../../package.json", "../../../package.json"].map((path) => new URL(path, import.meta.url));
   const file = files.find((candidate) => existsSync(candidate));
@@ -71,26 +71,26 @@ function readManifest(): Manifest | undefined {
 }
 
 /**
- * Keeps V8 from guessing where objects live long. What a call makes lives as long as the provider takes: with some hundred
- * calls in flight V8 sees it outlive its frequent collections, and from then on makes it where only the rare, long ones
- * look. To be called before calls are served.
+ * Turns off V8's pretenuring. The objects of a call live as long as the provider takes to answer: with some hundred
+ * calls in flight V8 sees them survive minor GCs, and from then on allocates such objects in the old generation, which
+ * only the rare, long major GCs clean. Call it before calls are served.
  */
 export function keepObjectsYoung(): void {
   setFlagsFromString("--no-allocation-site-pretenuring");
 }
 
-/** A collection at rest takes a millisecond, and under load V8 has many of its own in that time. */
+/** A minor GC at rest takes a millisecond; under load V8 runs many of its own in this interval. */
 const PAUSE_MS = 5000;
 
 /**
- * Collects young objects every few seconds for as long as the process lives. What V8 has grown their space to by a start
- * or a load, up to 32 MiB, it gives back only with a collection before which little was made; at rest it has none.
+ * Runs a minor GC every few seconds for the life of the process. After a start or a load V8's young generation may have
+ * grown to 32 MiB; V8 shrinks it only in a GC before which little was allocated, and an idle process has no GCs.
  */
 export function shrinkAtRest(): void {
   setInterval(createYoungCollection(), PAUSE_MS).unref();
 }
 
-/** V8's collection of young objects, which it keeps for those who ask with a flag: it is set and taken back here. */
+/** Returns a function that runs a minor GC. V8 exposes it only under a flag, which is set and cleared here. */
 export function createYoungCollection(): () => void {
   setFlagsFromString("--expose-gc");
   try {
@@ -103,9 +103,9 @@ export function createYoungCollection(): () => void {
 
 /** Work that outlives the request that began it. */
 export interface Pending {
-  /** Keeps a promise in mind until it settles; resolves and rejects as it does. */
+  /** Tracks a promise until it settles, and returns it. */
   track<T>(work: Promise<T>): Promise<T>;
-  /** Resolves when all of it has settled. */
+  /** Resolves when all tracked work has settled. */
   settled(): Promise<void>;
 }
 
@@ -120,7 +120,7 @@ export function createPending(): Pending {
       return work;
     },
     async settled() {
-      // What ends may have begun something else.
+      // Work that has settled may have started more.
       while (pending.size > 0) await Promise.allSettled(pending);
     },
   };

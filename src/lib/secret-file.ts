@@ -3,33 +3,33 @@ import { closeSync, mkdirSync, openSync } from "node:fs";
 import { chmod, chown, link, lstat, open, readdir, rename, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
 
-/** Owner and mode of a file that is replaced. */
+/** Owner and mode for a file that is replaced. */
 export interface FileOwner {
   readonly uid: number;
   readonly gid: number;
   readonly mode: number;
 }
 
-/** What follows the name of a file in that of its draft, and of what SQLite makes beside a draft. */
+/** Suffix of a file's draft, and of the files that SQLite creates beside a draft. */
 const DRAFT = /^\.[0-9a-f]{12}\.draft(?:-journal|-wal|-shm)?$/;
 
 /**
- * Creates a file of secrets with mode 0600, and the folder of a relative name. Resolves to whether it was this process
- * that made it: a file that is there already, or that another process made meanwhile, is left alone.
+ * Creates a file of secrets with mode 0600, and the folder of a relative name. Resolves to whether this process created
+ * it. A file that exists already, or that another process creates meanwhile, is left alone.
  */
 export async function createSecretFile(path: string, text: string): Promise<boolean> {
   makeFolder(path);
-  // Not made anew when it was removed: it would be readable by others.
+  // "r+" fails if the draft was removed: a new file would be readable by others.
   return createWhole(path, (draft) => writeFile(draft, text, { flag: "r+" }));
 }
 
 /**
- * Creates a file with mode 0600 under a name that appears only when the content is complete and on disk: it is written
- * beside that name, then linked, which fails when the name is taken. A process that is killed leaves a draft of another
- * name, which the next one takes away. Resolves to whether the name was free.
+ * Creates a file with mode 0600 atomically: writes a draft beside it, syncs that to disk, then links it to the name,
+ * which fails when the name is taken. A killed process leaves its draft, which the next one removes. Resolves to
+ * whether the name was free.
  *
  * @param fill writes the draft of the given name, which exists and is empty.
- * @param onDraft hears of that name before it exists.
+ * @param onDraft called with that name before the draft exists.
  */
 export async function createWhole(
   path: string,
@@ -37,20 +37,20 @@ export async function createWhole(
   onDraft?: (draft: string) => void,
 ): Promise<boolean> {
   return withDraft(path, fill, (draft) => linked(draft, path), onDraft).catch(async (error: NodeJS.ErrnoException) => {
-    // Whoever gave the file its name first has removed the drafts of the others.
+    // The process that created the file first has removed the drafts of the others.
     if (error.code === "ENOENT" && (await isTaken(path))) return false;
     throw error;
   });
 }
 
-/** Replaces a file as a whole, likewise; the new one has the owner and mode that are given. */
+/** Replaces a file atomically, also by a draft; the new file has the given owner and mode. */
 export async function replaceWhole(path: string, text: string, { uid, gid, mode }: FileOwner): Promise<void> {
   await withDraft(
     path,
     async (draft) => {
       await writeFile(draft, text);
       const own = await lstat(draft);
-      // Root that writes for another user must leave the file readable to that user.
+      // When root writes for another user, that user must still be able to read the file.
       if (own.uid !== uid || own.gid !== gid) await chown(draft, uid, gid);
       await chmod(draft, mode & 0o777);
     },
@@ -62,8 +62,8 @@ export async function replaceWhole(path: string, text: string, { uid, gid, mode 
 }
 
 /**
- * Makes the folder of a relative name such as `data/relay.key`, when its parent exists. That of an absolute name must
- * exist: a missing one is a typing error, or a volume that is not mounted. Throws the system's error.
+ * Creates the folder of a relative name such as `data/relay.key`, if its parent exists. The folder of an absolute name
+ * must exist: a missing one is a typing error, or a volume that is not mounted. Throws the system's error.
  */
 export function makeFolder(path: string): void {
   if (isAbsolute(path)) return;
@@ -82,7 +82,7 @@ async function withDraft(
 ): Promise<boolean> {
   const draft = `${path}.${randomBytes(6).toString("hex")}.draft`;
   onDraft(draft);
-  // In the same turn: whoever removes it at a signal has heard of it when it exists.
+  // Synchronous, so that a signal handler that removes the draft knows its name before it exists.
   closeSync(openSync(draft, "wx", 0o600));
   let isNamed: boolean;
   try {
@@ -93,7 +93,7 @@ async function withDraft(
     await removeDrafts(path, draft);
     throw error;
   }
-  // Those of others as well: whoever is still at work on one finds the name taken.
+  // Also those of other processes: any that is still at work finds the name taken.
   await removeDrafts(path);
   await sync(dirname(path));
   return isNamed;
@@ -107,7 +107,7 @@ async function linked(draft: string, path: string): Promise<boolean> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (await isTaken(path)) return false;
-    // A file system without links, such as that of a memory stick.
+    // A file system without hard links, such as that of a memory stick.
     if (code !== "EPERM" && code !== "ENOTSUP" && code !== "ENOSYS") throw error;
     await rename(draft, path);
     return true;
@@ -136,7 +136,7 @@ export async function removeDrafts(path: string, only = path): Promise<void> {
   }
 }
 
-/** Makes content, or a new name in a folder, survive a power loss (fsync(2), NOTES). */
+/** Makes a file's content, or a new name in a folder, survive a power loss (fsync(2), NOTES). */
 async function sync(path: string): Promise<void> {
   const file = await open(path, "r");
   try {
@@ -146,7 +146,7 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-/** The code of what the system refused, such as ENOENT, for the text of an error. */
+/** The code of a system error, such as ENOENT, for an error message. */
 export function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? "unknown error";
 }

@@ -1,22 +1,23 @@
 /**
- * What is never taken back from a party is given to it only while it holds less than so many times what is free: alone it
- * may have eight ninths, of two each may have eight seventeenths, and something is left for whoever comes next. These are
+ * A party gets more of what it never has to give back only while it holds less than so many times what is free. Alone
+ * it may have eight ninths, of two each may have eight seventeenths, and something is left for the next one. These are
  * the dynamic thresholds of Choudhury and Hahne (1998), https://doi.org/10.1109/90.664262.
  */
 const TIMES_FREE = 8;
 
-/** As many parties are kept although they hold nothing: a Map that always changes is slow. */
+/**
+ * Most parties before idle ones are removed. Idle ones are kept up to this number: a Map that always changes is slow.
+ */
 const MAX_IDLE_PARTIES = 256;
 
 /**
- * Something limited that is shared out among parties: there is never more of it, and no party gets more than its share
- * while others want some.
+ * A limited resource shared among parties, in fair shares when it is scarce.
  *
- * What a party holds is kept by the party: this only counts how many hold anything, and how much all of them do.
+ * Each party keeps the amount that it holds. This counts only how many parties hold anything, and the total.
  */
 export class Shares {
   readonly limit: number;
-  /** What all parties hold. */
+  /** Held by all parties together. */
   total = 0;
   #parties = 0;
 
@@ -24,32 +25,32 @@ export class Shares {
     this.limit = limit;
   }
 
-  /** Whether so much is left. */
+  /** Whether `amount` is free. */
   hasRoom(amount: number): boolean {
     return this.total + amount <= this.limit;
   }
 
-  /** Whether a party that holds so much may take one more and keep it for as long as it likes. */
+  /** Whether a party that holds `held` may take one more that it never has to give back. */
   isOpenTo(held: number): boolean {
     return held < TIMES_FREE * (this.limit - this.total);
   }
 
   /**
-   * Whether a party that holds so much stays within its share with more, whatever the others hold: for what can be taken
-   * back from those that have more than theirs.
+   * Whether a party that holds `held` stays within its equal share with `more`, whatever the others hold: for a
+   * resource that can be taken back from parties over their share.
    */
   isWithinShare(held: number, more: number): boolean {
     return held + more <= this.limit / (held === 0 ? this.#parties + 1 : this.#parties);
   }
 
-  /** Counts what a party takes; returns what it holds now. */
+  /** Counts `amount` as taken; returns what the party holds now. */
   take(held: number, amount: number): number {
     if (held === 0 && amount > 0) this.#parties += 1;
     this.total += amount;
     return held + amount;
   }
 
-  /** Counts what a party gives back; returns what it still holds. */
+  /** Counts `amount` as given back; returns what the party still holds. */
   giveBack(held: number, amount: number): number {
     if (held === amount && amount > 0) this.#parties -= 1;
     this.total -= amount;
@@ -57,7 +58,7 @@ export class Shares {
   }
 }
 
-/** The parties by name. Those that hold nothing are forgotten when there are too many. */
+/** Parties by name. Idle ones are removed when there are too many. */
 export class Parties<Party extends { readonly isIdle: boolean }> {
   readonly #create: () => Party;
   readonly #parties = new Map<string, Party>();
@@ -66,7 +67,7 @@ export class Parties<Party extends { readonly isIdle: boolean }> {
     this.#create = create;
   }
 
-  /** The same object for the same name, for as long as it holds anything. */
+  /** Finds or creates a party; the same object for the same name while it is not idle. */
   of(name: string): Party {
     let party = this.#parties.get(name);
     if (party === undefined) {
@@ -82,18 +83,18 @@ export class Parties<Party extends { readonly isIdle: boolean }> {
   }
 }
 
-/** What an entry of a {@link LinkedList} has; the list's own to change. */
+/** Links in an entry of a {@link LinkedList}; only the list changes them. */
 export interface Links<Entry> {
   previous: Entry | undefined;
   next: Entry | undefined;
 }
 
 /**
- * Entries in the order they came, each of which may leave from anywhere.
+ * A doubly linked list in order of insertion, with removal from anywhere.
  *
- * A Map or Set would do as much, but every call enters and leaves. V8 makes a new table for one of those every few
- * calls, and each old table points to the next: one that has become old keeps alive, until the next full collection,
- * all that ever stood in later ones. That made the collector copy every request twice.
+ * A Map or Set would work as well, but every call is added and removed. V8 then allocates a new hash table every few
+ * calls, and each old table points to the next. A table in the old generation keeps everything in later tables alive
+ * until the next major GC, which made the garbage collector copy every request twice.
  */
 export class LinkedList<Entry extends Links<Entry>> {
   first: Entry | undefined;
@@ -108,7 +109,7 @@ export class LinkedList<Entry extends Links<Entry>> {
     this.size++;
   }
 
-  /** Takes an entry out; does nothing when it is in no list. */
+  /** Removes an entry; does nothing when it is not in the list. */
   remove(entry: Entry): void {
     const { previous, next } = entry;
     if (previous === undefined && this.first !== entry) return;

@@ -1,9 +1,9 @@
-/** Longer words are compared with nothing: the work grows with the product of both lengths. */
+/** Longer words are not compared: the work grows with the product of both lengths. */
 const MAX_LENGTH = 64;
 
 /**
- * `. Did you mean X?`, to follow a sentence without its full stop, where one of the known words was probably meant;
- * otherwise empty. Upper and lower case, and `_`, count as nothing: `client_id` is near to `clientId`. Pure.
+ * `. Did you mean X?`, to append to a sentence without its full stop, if one of the known words was probably meant;
+ * otherwise empty. Ignores case and `_`: `client_id` is close to `clientId`. Pure.
  */
 export function didYouMean(word: string, known: Iterable<string>): string {
   const wanted = plain(word);
@@ -21,7 +21,7 @@ function plain(word: string): string {
   return word.replaceAll("_", "").toLowerCase();
 }
 
-/** Letters to insert, leave out, replace, or swap with their neighbour (optimal string alignment). */
+/** Edit distance: letters to insert, delete, replace, or swap with their neighbour (optimal string alignment). */
 function distanceOf(one: string, other: string): number {
   let before: number[] = [];
   let last = Array.from({ length: other.length + 1 }, (_, at) => at);

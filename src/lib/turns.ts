@@ -1,37 +1,37 @@
-/** Work on something large: it yields wherever something else may be done in between, about once in a millisecond. */
+/** Large work as a generator. It yields about once a millisecond, where other work may run in between. */
 export type Steps<Result> = Generator<void, Result, void>;
 
-/** How long work may go on. */
+/** When to stop work, and whose it is. */
 export interface WorkLimits {
-  /** Aborts when the caller is gone: nobody waits for what is left of the work. */
+  /** Aborts when the caller disconnects: nobody waits for the result any more. */
   readonly signal: { readonly aborted: boolean; readonly reason: unknown } | undefined;
-  /** When the call must have ended, in milliseconds of `performance.now()`. */
+  /** Deadline of the call, in milliseconds of `performance.now()`. */
   readonly deadline: number;
-  /** Whose work it is: owners take turns, however much work each of them has. */
+  /** Owner of the work: owners take turns, however much work each of them has. */
   readonly memory: { readonly owner: unknown };
 }
 
 /** Shares the event loop between large work and everything else. */
 export interface Turns {
   /**
-   * Does the work, a few steps in each turn of the event loop. Rejects with what the work throws, with the signal's reason
-   * when the caller is gone, and with that of `late` when the deadline passes before the work is done.
+   * Runs the work, a few steps in each turn of the event loop. Rejects with what the work throws, with the signal's
+   * reason when the caller disconnects, and with the error of `late` when the deadline passes first.
    */
   take<Result>(steps: Steps<Result>, limits: WorkLimits): Promise<Result>;
 }
 
-/** Of one turn of the event loop, for all large work together, in milliseconds: a tenth of what a caller would notice. */
+/** Time for all large work in one turn of the event loop, in milliseconds: a tenth of what a caller would notice. */
 const TURN_MS = 2;
 
 /**
- * Creates the turns of one process. However much large work there is, it takes so much of one turn of the event loop and
- * no more, so that other calls are held up as little by ten of it as by one; each owner gets its turn after the others,
- * and each work of an owner after the others of that owner.
+ * Creates the scheduler for large work in one process. All large work together takes about {@link TURN_MS} of each
+ * turn of the event loop, in its check phase, so that ten large calls delay other calls no more than one. It is
+ * round-robin over owners, and over the jobs of each owner.
  *
- * @param late makes what work rejects with when its deadline passes.
+ * @param late creates the error for work whose deadline passes.
  */
 export function createTurns(late: () => Error): Turns {
-  /** The owner that comes next stands first. */
+  /** Queues by owner; the first entry is next. */
   const lines = new Map<unknown, Job[]>();
   let isArmed = false;
 
@@ -73,16 +73,16 @@ export function createTurns(late: () => Error): Turns {
   };
 }
 
-/** All of the work at once: for a little of it, or where nobody else waits. */
+/** Runs all of the work at once: for small work, or when nothing else is waiting. */
 export function atOnce<Result>(steps: Steps<Result>): Result {
   let step = steps.next();
   while (step.done !== true) step = steps.next();
   return step.value;
 }
 
-/** Work in line. */
+/** Queued work. */
 interface Job {
-  /** True when something is left to do. */
+  /** Works until the time `until`; true when something is left to do. */
   goOn(until: number): boolean;
 }
 

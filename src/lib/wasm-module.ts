@@ -1,4 +1,4 @@
-/** What is used of it: the types of Node.js do not have it. */
+/** Typed here, since the types of Node.js lack WebAssembly. */
 const { Module, Instance } = (globalThis as unknown as { readonly WebAssembly: WebAssemblyApi }).WebAssembly;
 
 interface WebAssemblyApi {
@@ -8,14 +8,14 @@ interface WebAssemblyApi {
 
 /** A WebAssembly module that imports nothing. */
 export interface WasmModule<Exports> {
-  /** A new one, with a memory of its own. */
+  /** Creates an instance with its own memory. */
   createInstance(): Exports;
 }
 
 /**
- * Compiles a module; slow, so once for each.
+ * Compiles a module. This is slow, so do it once per module.
  *
- * @typeParam Exports what the module is known to export.
+ * @typeParam Exports what the module exports.
  */
 export function createWasmModule<Exports>(base64: string): WasmModule<Exports> {
   const module = new Module(Buffer.from(base64, "base64"));

@@ -1,6 +1,6 @@
 /**
- * What is written down of a change, in the change's own transaction. It never holds a secret, and of what was changed
- * the names only.
+ * The record of a change, written in the transaction of the change. It never holds a secret, and only the names of the
+ * changed fields.
  */
 export interface AuditEntry {
   /** See {@link AuditRecord.id}. */
@@ -11,9 +11,9 @@ export interface AuditEntry {
   readonly actor: string;
   /** Full name of a method of relay.admin.v1, or a command such as `relay key rotate`. */
   readonly method: string;
-  /** What it was done to, such as `applications/KEY/oauthClients/PROVIDER`. */
+  /** The changed resource, such as `applications/KEY/oauthClients/PROVIDER`. */
   readonly resource: string;
-  /** Of the application that it is about; empty for none. */
+  /** Public key of the application concerned; empty for none. */
   readonly publicKey: string;
   /** Names of the fields that were written. */
   readonly changedFields: readonly string[];
@@ -21,13 +21,15 @@ export interface AuditEntry {
 
 /** One line of the audit trail. */
 export interface AuditRecord extends AuditEntry {
-  /** UUID version 7 (RFC 9562 section 5.7): later ones of one process are greater, those of others by their clocks. */
+  /**
+   * UUID version 7 (RFC 9562 section 5.7): increasing within one process, and across processes as far as clocks agree.
+   */
   readonly id: string;
   /** `REFUSED`: the operator's role does not allow it, and nothing was changed. */
   readonly outcome: "DONE" | "REFUSED";
 }
 
-/** Which records, the newest first. */
+/** Selects records, newest first. */
 interface AuditFilter {
   /** Only those with a smaller id. */
   readonly beforeId: string | undefined;
@@ -38,8 +40,8 @@ interface AuditFilter {
 }
 
 /**
- * The audit trail. There is no way to change or delete a record. Rejects with RelayError STORE_UNAVAILABLE when the
- * store cannot be used.
+ * The audit trail. Records cannot be changed or deleted. Rejects with RelayError STORE_UNAVAILABLE when the store
+ * cannot be used.
  */
 export interface AuditStore {
   /** Writes a record that belongs to no change. */
@@ -47,30 +49,33 @@ export interface AuditStore {
   list(filter: AuditFilter): Promise<AuditRecord[]>;
 }
 
-/** What a browser that was let in to the console sends in place of an admin token. */
+/** A console session, which a logged-in browser uses instead of an admin token. */
 export interface Session {
-  /** Random; it lets nobody in. */
+  /** Random; it does not authenticate anyone. */
   readonly id: string;
-  /** When it ends by itself, milliseconds since the epoch. */
+  /** When it expires, in milliseconds since the epoch. */
   readonly endsAt: number;
 }
 
-/** The sessions that were ended before their time. Rejects with RelayError STORE_UNAVAILABLE when the store cannot be used. */
+/** Sessions that were ended before they expired. Rejects with RelayError STORE_UNAVAILABLE if the store is unusable. */
 export interface SessionStore {
-  /** Ends a session on every relay that shares the store, and forgets those whose time has been over for a week. False when it was ended before. */
+  /**
+   * Ends a session on every relay that shares the store, and deletes those that expired over a week ago. False when it
+   * was ended before.
+   */
   end(session: Session, now: number, audit: AuditEntry): Promise<boolean>;
   isEnded(id: string): Promise<boolean>;
 }
 
-/** What a change of one row may ask for beside itself. */
+/** Options for a change of one row. */
 export interface ChangeOptions<Row> {
-  /** Written in the same transaction, if there was something to change. */
+  /** Written in the same transaction, if anything was changed. */
   readonly audit?: AuditEntry | undefined;
-  /** Judges the row as it is in the transaction; where it says no, nothing is changed: ChangedMeanwhileError. */
+  /** Checks the row inside the transaction; if false, nothing is changed and ChangedMeanwhileError is thrown. */
   readonly isCurrent?: ((row: Row) => boolean) | undefined;
 }
 
-/** Somebody else has changed the row since it was read. */
+/** The row was changed by another writer since it was read. */
 export class ChangedMeanwhileError extends Error {
   constructor() {
     super("It was changed in the meantime. Read it again and retry; nothing was written.");
@@ -78,7 +83,7 @@ export class ChangedMeanwhileError extends Error {
   }
 }
 
-/** Throws ChangedMeanwhileError where the options refuse the row. */
+/** Throws ChangedMeanwhileError if `isCurrent` refuses the row. */
 export function requireCurrent<Row>({ isCurrent }: ChangeOptions<Row>, row: Row): void {
   if (isCurrent !== undefined && !isCurrent(row)) throw new ChangedMeanwhileError();
 }

@@ -4,13 +4,13 @@ export interface CallerListener {
 }
 
 /**
- * Tells whether the caller of a call is gone, or the call had to give way to others: then the reason is a RelayError.
- * Every AbortSignal does; the JSON route has a lighter one of its own, since an AbortController with its EventTarget
- * costs more than looking a connection up.
+ * Aborts when the caller of a call disconnects, or when the call is evicted to free memory; then the reason is a
+ * RelayError. Every AbortSignal fits. `ResponseSignal` is a lighter one, since an AbortController with its EventTarget
+ * costs more than looking up a connection.
  */
 export interface CallerSignal {
   readonly aborted: boolean;
-  /** What the call then rejects with. */
+  /** The error that the call rejects with after an abort. */
   readonly reason: unknown;
   addEventListener(type: "abort", listener: CallerListener): void;
   removeEventListener(type: "abort", listener: CallerListener): void;

@@ -27,15 +27,15 @@ export const REASONS = {
 /** Why a call failed inside the relay; the value on the wire is the same text. */
 export type Reason = keyof typeof REASONS;
 
-/** errorType of a row: a reason of ours, or the provider's own answer of 400 and above. */
+/** errorType of a row: one of {@link REASONS}, or API_ERROR for a provider's answer with status 400 or above. */
 export type ErrorType = Reason | "API_ERROR";
 
-/** A call that is not well formed; the message names the field. */
+/** Error for a malformed call; the message names the field. */
 export function formatError(message: string): RelayError {
   return new RelayError("CALL_FORMAT_ERROR", message);
 }
 
-/** What there is no room for. */
+/** Error for a request that there is no capacity for. */
 export function overloaded(): RelayError {
   return new RelayError("OVERLOADED", "The relay is overloaded right now. Try again in a moment.");
 }
@@ -44,7 +44,7 @@ export function overloaded(): RelayError {
  * The only error the relay answers with.
  *
  * `message` is sent to the caller: one sentence that says what happened and what to do. It never holds a token, a
- * header value, a stack, an internal name or provider text. `cause` is for the code that logs a class and code of it;
+ * header value, a stack, an internal name or provider text. `cause` is only for the log, which has its class and code;
  * it is never printed whole.
  */
 export class RelayError extends Error {
@@ -62,23 +62,23 @@ export class RelayError extends Error {
   }
 }
 
-/** STORE_UNAVAILABLE of a write of which nobody knows whether it was done (threats A06). */
+/** STORE_UNAVAILABLE for a write that may or may not have been done (threats A06). */
 export class UnconfirmedWriteError extends RelayError {
   constructor(message: string, options?: { cause?: unknown }) {
     super("STORE_UNAVAILABLE", message, options);
   }
 }
 
-/** Whether the store refused for now; any other error would be the same the next time. */
+/** Whether the store refused temporarily; any other error would recur on a retry. */
 export function isRefusedByStore(error: unknown): boolean {
   return error instanceof RelayError && error.reason === "STORE_UNAVAILABLE";
 }
 
-/** The deadline passed during work of the relay itself. */
+/** Error for a deadline that passed during the relay's own work. */
 export function lateWork(): RelayError {
   const what = "The deadline passed while the relay was working on this large call";
   return new RelayError(
     "PROVIDER_TIMEOUT",
-    `${what}; if it was to change something, check whether that was done before sending it again.`,
+    `${what}; if the call changes something, check whether it was done before sending it again.`,
   );
 }

@@ -3,7 +3,7 @@ import { slicePath } from "../json/json-path.js";
 import { kindAt, textAt } from "../json/json-slice.js";
 import { isJson } from "../json/json-validator.js";
 import type { Bytes } from "../lib/chunks.js";
-import { formatError } from "../model/errors.js";
+import { formatError, type RelayError } from "../model/errors.js";
 import type { Secret } from "../sealing/seal.js";
 import { fillTemplate, type ValueTexts } from "./connection-value.js";
 import type { Credential, ExpirySignal, HeaderPairs, Provider } from "./provider.js";
@@ -209,8 +209,13 @@ export function decideHeaders(pairs: HeaderPairs): DecidedHeaders {
     seen.set(meant, value.trim());
     if (key !== RESPONSE_DATA_AT && key !== PAYLOAD_TYPE) forwarded.push([name, value.trim()]);
   }
-  if (length > MAX_HEADER_LENGTH) throw formatError("headers is longer than 8 KiB in all; send less.");
+  if (length > MAX_HEADER_LENGTH) throw headersTooLong();
   return { forwarded, responseDataAt: seen.get(RESPONSE_DATA_AT), payloadType: seen.get(PAYLOAD_TYPE) };
+}
+
+/** Error for headers that are longer than {@link decideHeaders} allows. */
+export function headersTooLong(): RelayError {
+  return formatError("headers is longer than 8 KiB in total; send less.");
 }
 
 /**

@@ -1,29 +1,29 @@
 import { canonical, isLead } from "./unescape.js";
 
-/** Finds any of some texts in one pass (Aho and Corasick, https://doi.org/10.1145/360825.360855). */
+/** Finds any of several texts in one pass (Aho and Corasick, https://doi.org/10.1145/360825.360855). */
 export interface Automaton {
-  /** Of the longest text. */
+  /** Length of the longest text. */
   readonly longest: number;
-  /** 1 for a byte with which a text begins, as `Reading` reads it, or an escape. */
+  /** By byte: 1 if it can begin a text, after `canonical()`, or an escape. */
   readonly isFirst: Uint8Array;
-  /** How many bytes of a text have been read in a state; 0 in the state 0, in which none has. */
+  /** By state: how many bytes of a text have matched. The start state is 0, with depth 0. */
   readonly depth: Int32Array;
-  /** The length of the longest text that ends in a state; 0 when none does. */
+  /** By state: the length of the longest text that ends there; 0 when none does. */
   readonly ends: Int32Array;
-  /** The state behind one more byte: the longest beginning of a text that what was read ends with. */
+  /** The state after one more byte: the longest prefix of a text that is a suffix of the input so far. */
   next(state: number, byte: number): number;
-  /** The state behind one more byte of the same text; 0 when it does not go on so. */
+  /** The same without failure links: 0 when no text that `state` is a prefix of continues with the byte. */
   follow(state: number, byte: number): number;
-  /** How often a state was looked at so far: a measure of the work, which is linear in what is read. */
+  /** How many transitions were looked up so far. Linear in the bytes read. */
   looks(): number;
 }
 
 /**
- * Makes the automaton of texts. Each byte of a text is a state, with the one behind it as the next state, but for the first
- * bytes that an earlier text begins with, too.
+ * Creates the automaton for some texts. Each byte of a text is a state, and the next byte is the next state, except in
+ * a prefix shared with an earlier text, which uses that text's states.
  *
- * Where a state falls back to is found out when it is first reached. A token of 16 KiB has 150,000 states: all of them at
- * once would hold up everybody else, and most are never reached.
+ * Failure links are computed when a state is first reached. A token of 16 KiB has 150,000 states: computing all links
+ * at once would block other calls, and most states are never reached.
  */
 export function createAutomaton(texts: readonly Uint8Array[]): Automaton {
   const most = texts.reduce((sum, { length }) => sum + length + 1, 1);
@@ -57,14 +57,17 @@ export function createAutomaton(texts: readonly Uint8Array[]): Automaton {
     return to;
   }
 
-  /** What it falls back to is less deep, so it may be in another text, but never in all of them in turn. */
+  /**
+   * Sets the depth and the failure link. The failure state may not be reached yet, so this recurses. It is less deep,
+   * and the shallower states of the same text are reached already, so each level of recursion is in another text.
+   */
   function reach(state: number, parent: number): void {
     depth[state] = (depth[parent] as number) + 1;
     if (parent !== 0) fail[state] = next(fail[parent] as number, label[state] as number);
     ends[state] ||= ends[fail[state] as number] as number;
   }
 
-  /** Gives back where the states of the next text begin. */
+  /** Adds a text whose states begin at `from`. Returns where those of the next text begin. */
   function add(text: Uint8Array, from: number): number {
     let state = 0;
     let shared = 0;
@@ -101,7 +104,7 @@ export function createAutomaton(texts: readonly Uint8Array[]): Automaton {
   };
 }
 
-/** Behind the last state of a text: one that `canonical()` makes another of. */
+/** Label of the slot after the last state of a text: `-`, which `canonical()` never returns. */
 const NO_LETTER = 0x2d;
 
 type FiveLists = [Int32Array, Int32Array, Int32Array, Int32Array, Int32Array];

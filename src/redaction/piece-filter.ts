@@ -2,23 +2,26 @@ import { createWasmModule } from "../lib/wasm-module.js";
 import { PIECE_SEARCH_WASM } from "./piece-search-wasm.js";
 import { isLead } from "./unescape.js";
 
-/** Tells where none of some texts can be, in far less time than it takes to read for them. */
+/**
+ * A Bloom filter for several texts: finds quickly where none of them can be. It has false positives but no false
+ * negatives, and is much faster than the automaton.
+ */
 export interface PieceFilter {
   /**
-   * The bytes that `next()` looks at, until others are loaded into this or another filter; at most {@link PART_BYTES}, and as
-   * many of those that follow as are looked at besides.
+   * Loads the bytes that `next()` searches, until others are loaded into this or another filter: at most
+   * {@link PART_BYTES}, and of `ahead`, the bytes that follow, the first {@link AHEAD_BYTES}.
    */
   load(part: Uint8Array, ahead?: Uint8Array): void;
   /**
-   * Which bytes to read closely, from a place on at which no text is begun: up to the end when nothing else is to be read,
-   * and not found when no whole text may be among them.
+   * The next bytes to read closely. No text may be in progress at `from`. Without `isFound` no whole text is among the
+   * bytes that are left, and only their end has to be read, where a text may begin.
    */
   next(from: number): { readonly isFound: boolean; readonly from: number; readonly to: number };
-  /** A place in front of which no text begins, if one may be there; -1 when there is certainly none. */
+  /** An index before which no text begins, if there may be one; -1 when there is certainly none. */
   firstIn(input: Uint8Array): number;
-  /** Whether any may be there; false is certain. */
+  /** Whether there may be a text; false is certain. */
   mayBeInBytes(input: Uint8Array): boolean;
-  /** The same of a text. */
+  /** The same for a string. */
   mayBeInText(input: string): boolean;
 }
 
@@ -35,38 +38,40 @@ interface PieceSearch {
   next(from: number, length: number, step: number, reach: number, tableBytes: number, isStrict: boolean): number;
 }
 
-/** One for all. Its memory never grows. */
+/** Shared by all filters. Its memory never grows. */
 const SEARCH = createWasmModule<PieceSearch>(PIECE_SEARCH_WASM).createInstance();
 const MEMORY = Buffer.from(SEARCH.memory.buffer);
 const INPUT_AT = SEARCH.inputAt();
 const TABLE_AT = SEARCH.tableAt();
 const LETTERS_AT = SEARCH.lettersAt();
 const MAX_TABLE_BITS = 8 * SEARCH.tableBytes();
-/** The bits of the table that is in it. */
+/** The bits of the filter whose table is loaded. */
 let keptInside: readonly number[] | undefined;
 
-/** Of what follows: enough for most texts that begin in front of it, escaped as writers do. */
+/** How many of the bytes that follow are looked at: enough for most texts that begin before, with the usual escapes. */
 export const AHEAD_BYTES = 128;
-/** Most bytes that are looked at together, besides those that follow. */
+/** Most bytes that are searched at once, without those that follow. */
 export const PART_BYTES: number = SEARCH.inputBytes() - AHEAD_BYTES;
 
-/** Characters that are compared at once. */
+/** Bytes that are looked up at once. */
 const GRAM = 4;
-/** Larger steps would make the table larger, too: it holds that many pieces of each text. */
+/** Larger steps need a larger table: it holds at least so many pieces of each text. */
 const MAX_STEP = 16;
-/** With two bits set for each piece, one of a few thousand others is taken for one of these. */
+/** With two bits set for each piece, there is one false positive in a few thousand lookups. */
 const BITS_PER_GRAM = 128;
-/** A smaller table is filled no sooner, and where every answer is another user's, a piece that is taken for one is dear. */
+/**
+ * A smaller table takes as long to fill, and a false positive is expensive: it may need a new automaton for that user.
+ */
 const MIN_TABLE_BITS = 65_536;
 /** As in wasm/piece-search.ts. */
 const [IN_TEXTS, OF_BASE64] = [1, 2] as const;
 /** As in wasm/piece-search.ts. */
 const HASH_FACTORS = [0x9e3779b1, 0x85ebca6b] as const;
-/** Of one character of UTF-16. */
+/** For one UTF-16 code unit. */
 const MAX_UTF8_BYTES = 3;
-/** A text may begin behind the first letter of an escape, which is then read as it stands. */
+/** A text may begin right after the first letter of an escape that is read literally: at most these are lost. */
 const ESCAPE_LETTERS = 5;
-/** Of shorter texts too little would be left behind an escape. */
+/** With shorter texts every escape is read closely: too few bytes remain after it. */
 const MIN_ESCAPED_LENGTH = 12;
 /** The first letter of base64 may stand alone at the end of a line. */
 const LINE_LETTERS = 1;
@@ -74,13 +79,14 @@ const LINE_LETTERS = 1;
 /**
  * Creates a filter for texts of at least eight bytes, in which `+` also stands for `-` and `/` for `_`.
  *
- * It looks only at every `step`th place: a run that is longer than a step has one of its four-byte pieces there wherever
- * it stands, and a text that is interrupted only once, by an escape or the end of a line, has such a run before or behind
- * it. Elsewhere escapes are undone, once or in one way again and again, ends of lines are left out, and in what this makes
- * every `step`th place is looked at. Other escapes within escapes are places to read closely.
+ * It looks only at the four-byte piece at every `step`th byte. Any run longer than a step has a piece there, wherever
+ * it is. A text interrupted only once, by an escape or a line break, has such a run before or after it. Where escapes
+ * and line breaks are closer together, it undoes the escapes, once or repeatedly in the same way, drops the line
+ * breaks, and looks at every `step`th letter of the result. Other nested escapes have to be read closely.
  *
- * @param maxStep a power of two: with larger steps a search takes less time, and making the filter more.
- * @param letters of texts of which only the beginnings are given: the first `2 * maxStep + 8` bytes are looked at.
+ * @param maxStep a power of two. Larger steps make the search faster and creating the filter slower.
+ * @param letters the bytes that the texts consist of, when only their beginnings are given: the filter uses the first
+ *   `2 * maxStep + 8` bytes.
  */
 export function createPieceFilter(
   texts: readonly Uint8Array[],
@@ -92,7 +98,7 @@ export function createPieceFilter(
   const longestStep = (shortest - LINE_LETTERS) / 2 - GRAM + 1;
   const step = Math.max(1, Math.min(maxStep, 2 ** Math.floor(Math.log2(longestStep))));
   const reach = step + lost + GRAM;
-  /** Of a text, those that may be met first: in the run that it begins with, or in the next one. */
+  /** How many pieces of a text may be the first one met: in its first run, or in the next one. */
   const pieces = 2 * step + GRAM + LINE_LETTERS;
   const wanted = 2 ** Math.ceil(Math.log2(BITS_PER_GRAM * pieces * texts.length));
   const tableBytes = Math.min(MAX_TABLE_BITS, Math.max(MIN_TABLE_BITS, wanted)) / 8;
@@ -133,7 +139,7 @@ export function createPieceFilter(
         filter.load(input.length <= PART_BYTES ? input : input.subarray(at, at + PART_BYTES));
         if (isIn(0)) return at + SEARCH.readFrom();
         if (at + length >= input.length) return -1;
-        // Of a part in which nearly all is the end of a line, little is done.
+        // In a part that is mostly line breaks the filter makes little progress: read closely from there.
         if (SEARCH.readFrom() < PART_BYTES / 2) return at + SEARCH.readFrom();
       }
     },
@@ -149,7 +155,7 @@ export function createPieceFilter(
   return filter;
 }
 
-/** What a filter knows of its texts besides their pieces. Loops over places: it is made for each user who comes by. */
+/** What a filter knows about its texts besides their pieces. Uses index loops for speed: each user has a filter. */
 function surveyOf(texts: readonly Uint8Array[], more: string) {
   const letters = new Uint8Array(LETTERS_OF_BASE64);
   for (let at = 0; at < more.length; at++)
@@ -169,7 +175,7 @@ function surveyOf(texts: readonly Uint8Array[], more: string) {
   return { shortest, letters, isOdd };
 }
 
-/** A piece, in all the ways in which it may be written. */
+/** Adds a piece in both base64 alphabets. */
 function keep(kept: number[], mask: number, text: Uint8Array, at: number): void {
   const gram =
     (text[at] as number) |
@@ -191,13 +197,13 @@ function keepFrom(kept: number[], mask: number, gram: number, from: number): voi
   }
 }
 
-/** Of both alphabets (RFC 4648 sections 4 and 5). */
+/** Letters of both base64 alphabets (RFC 4648 sections 4 and 5). */
 const LETTERS_OF_BASE64 = new Uint8Array(256);
 for (const byte of Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")) {
   LETTERS_OF_BASE64[byte] = OF_BASE64;
 }
 
-/** What also stands for a letter of the alphabet that texts are in: the others of base64url. */
+/** Letters of base64 that base64url writes differently. */
 const OTHERS = [
   [0x2b, 0x2d],
   [0x2f, 0x5f],

@@ -3,53 +3,56 @@ import type { Automaton } from "./automaton.js";
 import { AHEAD_BYTES, PART_BYTES, type PieceFilter } from "./piece-filter.js";
 import { canonical, Unescape } from "./unescape.js";
 
-/** What stands in an answer where a token was. */
+/** Replaces a secret in an answer. */
 export const REDACTED = "[redacted]";
 
 const REPLACEMENT = Buffer.from(REDACTED, "latin1");
 
-/** Takes secrets out of a body that comes in pieces, however it is cut. */
+/** Masks secrets in a body that arrives in pieces, wherever it is cut. */
 export interface StreamRedactor {
   /**
-   * What may leave now, none of it empty. Only bytes with which a secret could begin are kept back, so that an event is not
-   * delayed.
+   * Returns the output that is ready, without empty buffers. Only bytes that could begin a secret are held back, so
+   * that events are not delayed.
    *
-   * @param ahead what follows, or the beginning of it, where that is known already; empty where nothing does. Then the end of
-   *   the piece needs no closer look, and most bodies none at all.
+   * @param ahead the bytes after the piece, or the first of them, if known; empty when nothing follows. It saves a
+   *   close read of the end of the piece, so that most bodies need none at all.
    */
   push(piece: Uint8Array, ahead?: Uint8Array): readonly Buffer[];
-  /** What was kept back, and turned out to be no secret. */
+  /** Returns what is still held back. */
   end(): readonly Buffer[];
-  /** Whether anything was taken out so far. */
+  /** Whether a secret was found so far. */
   hasFound(): boolean;
 }
 
-/** From the first byte to the one behind the last, in the whole body. */
+/** A run of bytes to mask, as offsets into the whole body; `end` is exclusive. */
 interface Run {
   start: number;
   end: number;
-  /** Whether its mark has left already, and what is in front of the run with it. */
+  /** Whether its replacement was output already, and everything before it. */
   isMarked: boolean;
 }
 
-/** Below, one part is cheaper than several; a copy of more costs much, and one byte that is kept back would make it. */
+/**
+ * The output for a piece smaller than this is joined to one buffer, which is cheaper than several. For larger pieces
+ * one held-back byte would cause an expensive copy.
+ */
 const MIN_APART_BYTES = 16 * 1024;
-/** Kept back for each byte of the longest text that is searched for, and more: a longer spelling is none of a writer. */
+/** Most bytes held back: 16 per byte of the longest text, plus 4096. No real encoder writes a longer spelling. */
 const MAX_KEPT_PER_BYTE = 16;
 const MORE_KEPT_BYTES = 4096;
 
 /**
- * Replaces each run of bytes that spelled secrets cover by one mark. What comes out is the same whatever the pieces are.
- * Linear in the bytes, whatever they and the secrets are, and however they are cut.
+ * Replaces each run of overlapping secrets with one {@link REDACTED}. The output does not depend on where the body is
+ * cut. Takes linear time, whatever the bytes and the secrets are, and however they are cut.
  */
 export function createStreamRedactor(automaton: () => Automaton, filter: PieceFilter): StreamRedactor {
   const kept = new KeptBytes();
   let runs: Run[] = [];
-  /** How much has come, and how much of it has left or is taken out. */
+  /** Bytes received so far, and how many of them were output or masked. */
   let came = 0;
   let left = 0;
   let hasFound = false;
-  /** Made when something has to be read closely. */
+  /** Created when the filter first finds something to read closely. */
   let reading: Reading | undefined;
   const begin = () =>
     new Reading(automaton(), (start, end) => {
@@ -62,7 +65,7 @@ export function createStreamRedactor(automaton: () => Automaton, filter: PieceFi
     if (at < part.length) filter.load(part, ahead);
     while (at < part.length) {
       const { isFound, from, to } = filter.next(at);
-      // A text that begins behind the last place is in what follows, or has no room.
+      // A text that begins later is found in the next part, or does not fit because nothing follows.
       if (from >= part.length || (!isFound && ahead?.length === 0)) break;
       reading ??= begin();
       at = reading.read(part, from, Math.min(to, part.length), came);
@@ -70,12 +73,12 @@ export function createStreamRedactor(automaton: () => Automaton, filter: PieceFi
     came += part.length;
   }
 
-  /** What is in front of a place of the body, whose last piece is not kept yet. */
+  /** Returns the output before the offset `to`, and keeps the rest. `piece` is the last piece, not kept yet. */
   function outputTo(to: number, piece: Buffer): readonly Buffer[] {
     const parts: Buffer[] = [];
     const keptTo = left + kept.length;
     const give = (from: number, end: number) => {
-      // A copy: what is kept is written to again.
+      // A copy: the buffer of kept bytes is reused.
       if (from < Math.min(end, keptTo)) parts.push(Buffer.from(kept.bytes.subarray(from - left, end - left)));
       if (Math.max(from, keptTo) < end) parts.push(piece.subarray(Math.max(from - keptTo, 0), end - keptTo));
     };
@@ -124,7 +127,7 @@ export function createStreamRedactor(automaton: () => Automaton, filter: PieceFi
   };
 }
 
-/** Those that overlap become one; those that only touch are two. */
+/** Merges the run with those it overlaps; runs that only touch stay separate. */
 function addRun(runs: Run[], run: Run): void {
   for (let last = runs.at(-1); last !== undefined && run.start < last.end; last = runs.at(-1)) {
     run.start = Math.min(run.start, last.start);
@@ -135,7 +138,7 @@ function addRun(runs: Run[], run: Run): void {
   runs.push(run);
 }
 
-/** Bytes that come at one end and go at the other, each moved a few times at most. */
+/** A byte queue: added at the end, dropped from the front. Each byte is moved a few times at most. */
 class KeptBytes {
   #room = NOTHING;
   #start = 0;
@@ -145,7 +148,7 @@ class KeptBytes {
     return this.#end - this.#start;
   }
 
-  /** Valid until more are added. */
+  /** Valid until the next `add()`. */
   get bytes(): Buffer {
     return this.#room.subarray(this.#start, this.#end);
   }
@@ -176,20 +179,21 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /**
- * Reads bytes that come in pieces for texts, however they are escaped, in base64 of both alphabets, and over the ends of
- * lines (see `canonical()`). Linear in what is read, whatever the texts are; so many places are kept as the longest has bytes.
+ * Searches bytes that arrive in pieces for the texts of an automaton: through escapes, in both base64 alphabets (see
+ * `canonical()`), and across line breaks. Linear in the bytes read, whatever the texts are. It keeps one position for
+ * each byte of the longest text.
  */
 class Reading extends Unescape {
   readonly #automaton: Automaton;
-  /** Told of each text that ends: where its first byte was written, and behind the last. */
+  /** Called for each match: where its first byte was written, and the offset after its last. */
   readonly #found: (start: number, end: number) => void;
   #state = 0;
-  /** Where the last bytes that were taken begin, in a ring. */
+  /** Ring buffer of where the last bytes taken were written. */
   readonly #starts: Float64Array;
   #taken = 0;
-  /** The end of a line within a text, when nothing but spaces has come behind it. */
+  /** The line break within a text, while only spaces have followed it; else 0. */
   #lineEnd = 0;
-  /** A text that begins within what was undone, if what is there stands as it is: it goes on so, or it is none. */
+  /** A second candidate: a text that begins inside an escape read literally. Dropped at the first byte that differs. */
   #otherState = 0;
   #otherStart = 0;
   #otherFrom = 0;
@@ -201,21 +205,21 @@ class Reading extends Unescape {
     this.#starts = new Float64Array(2 ** Math.ceil(Math.log2(automaton.longest + 1)));
   }
 
-  /** Most bytes that are kept back. */
+  /** Most bytes to hold back. */
   get maxKept(): number {
     return MAX_KEPT_PER_BYTE * this.#automaton.longest + MORE_KEPT_BYTES;
   }
 
-  /** Whether no text is begun. */
+  /** Whether no text and no escape has begun. */
   get isIdle(): boolean {
     return this.#state === 0 && this.#otherState === 0 && this.pendingFrom === undefined;
   }
 
   /**
-   * Reads on, and stops where no text is begun once it has come to `atLeast`. Gives back how far it has come.
+   * Reads at least up to `atLeast`, then on until no text is in progress. Returns the index where it stopped.
    *
-   * @param atLeast no more than there are bytes.
-   * @param offset of the first byte from where places are counted.
+   * @param atLeast at most `bytes.length`.
+   * @param offset where `bytes` begins in the whole body.
    */
   read(bytes: Uint8Array, from: number, atLeast: number, offset: number): number {
     const { isFirst } = this.#automaton;
@@ -229,14 +233,14 @@ class Reading extends Unescape {
     }
   }
 
-  /** What was read and does not end here leads nowhere. */
+  /** Drops the texts in progress. */
   forget(): void {
     this.#state = 0;
     this.#otherState = 0;
     this.#lineEnd = 0;
   }
 
-  /** Where the first text begins that may have begun; `end` when none has. */
+  /** Where the earliest text in progress begins; `end` when there is none. */
   begunAt(end: number): number {
     const depth = this.#automaton.depth[this.#state] as number;
     return Math.min(
@@ -263,7 +267,9 @@ class Reading extends Unescape {
     if (this.#otherState !== 0 && start >= this.#otherFrom) this.#goOn(letter, end);
   }
 
-  /** The longest end of an escape with which a text begins, unless more of another one was read already. */
+  /**
+   * Starts a second candidate at the longest tail of the escape that begins a text, unless the current one is longer.
+   */
   protected unless(values: Int32Array, from: number, to: number, starts: Float64Array, end: number): void {
     for (let first = from; first < to; first++) {
       let state = 0;
@@ -280,8 +286,9 @@ class Reading extends Unescape {
   }
 
   /**
-   * Base64 goes on in the next line, but not behind an empty one. Of one letter it does not either (`spellingsOf()` has
-   * the texts without it): every fifth line ends with one that begins a text, and would be kept back.
+   * Base64 continues on the next line, but not after an empty one. A match of a single letter does not continue either:
+   * every fifth line ends with a letter that begins a text, and would be held back. `rests()` adds the texts without
+   * that letter instead.
    */
   #breakLine(byte: number): void {
     const isEmpty = this.#lineEnd === LF || this.#lineEnd === byte;

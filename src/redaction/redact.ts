@@ -4,24 +4,24 @@ import { createPieceFilter } from "./piece-filter.js";
 import { createStreamRedactor, type StreamRedactor } from "./redact-stream.js";
 import { canonical, hasLead, Unescape } from "./unescape.js";
 
-/** Takes secrets out of what a provider sent back. */
+/** Masks secrets in what a provider sent back. */
 export interface Redactor {
-  /** Returns the same bytes when nothing was found. */
+  /** Returns `input` itself when nothing was found. */
   bytes(input: Buffer): Buffer;
   text(input: string): string;
-  /** Does with the pieces of a body what `bytes()` does with the whole. */
+  /** Creates a redactor for one body that arrives in pieces; same result as `bytes()` for the whole. */
   stream(): StreamRedactor;
-  /** How many steps its searches have taken so far, but for the filter: linear in what was searched, whatever it was. */
+  /** Number of automaton steps so far; the filter is not counted. Linear in the bytes searched, whatever they are. */
   looks(): number;
 }
 
 /**
- * Searches for the given secrets in every spelling that a JSON parser, a form decoder or a base64 decoder undoes, mixed or
- * one around the other (threats L01, L02; `spellingsOf()`). A provider that transforms a token in another way cannot be
- * found out; the caller's own provider already has the token, so what this stops is an ordinary echo.
+ * Searches for the given secrets in every spelling that a JSON parser, a form decoder or a base64 decoder decodes, also
+ * mixed or nested (threats L01, L02; `spellingsOf()`). Other transformations of a token are not detected. The caller's
+ * own provider has the token anyway, so this protects against an ordinary echo only.
  *
- * Only a secret as a whole is found: to mask parts would tell a caller, who may have text of his own echoed, whether a
- * guess is a part of it.
+ * Only whole secrets are masked. Masking parts would tell a caller, who may have chosen text echoed, whether a guess is
+ * part of a secret.
  */
 export function createRedactor(secrets: readonly string[]): Redactor {
   const searched = secrets.filter(({ length }) => length >= MIN_SECRET_LENGTH);
@@ -29,7 +29,7 @@ export function createRedactor(secrets: readonly string[]): Redactor {
   const small = lazily(() => createPieceFilter(searched.map(beginningOf).flatMap(spellingsOf).flatMap(whole), SMALL));
   const spellings = () => searched.map(spellingsOf);
   const large = lazily(() => createPieceFilter(spellings().flatMap(whole)));
-  // Most answers are told to have no secret without it, and it takes four times the memory of all the rest.
+  // Held weakly: the filter clears most answers without it, and it takes four times the memory of everything else.
   const automaton = weakly(() => {
     const all = spellings();
     return createAutomaton([...all.flatMap(whole), ...all.flatMap(rests)]);
@@ -55,18 +55,20 @@ export function createRedactor(secrets: readonly string[]): Redactor {
   return redactor;
 }
 
-/** Longer answers are searched in larger steps. */
+/** Answers up to this size are searched with small steps, longer ones with large steps. */
 const SMALL_BYTES = 4096;
 const SMALL_STEP = 4;
-/** As many as small steps look at of each spelling. */
+/** How many bytes of each spelling a filter with small steps uses. */
 const BEGINNING_LENGTH = 16;
-/** What nobody has to escape, as most tokens. */
+/** Secrets that no encoder has to escape, like most tokens. */
 const PLAIN = /^[\w.~-]*$/;
-/** What a plain secret is spelled with, in UTF-16, too. */
+/** Every byte in the spellings of a plain secret; NUL is there for UTF-16. */
 const PLAIN_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/.~\0";
 const SMALL = { maxStep: SMALL_STEP, letters: PLAIN_LETTERS } as const;
 
-/** Enough of a secret for a search in small steps. All its spellings and a filter for them take 20 µs, these 5. */
+/**
+ * The part of a secret that small steps need. Its spellings and their filter take 5 µs to make, the whole secret's 20.
+ */
 function beginningOf(secret: string): string {
   return PLAIN.test(secret) ? secret.slice(0, BEGINNING_LENGTH) : secret;
 }
@@ -79,7 +81,7 @@ function lazily<T>(make: () => T): () => T {
   };
 }
 
-/** Made again once the garbage collector has taken it. */
+/** Calls `make` again once the garbage collector has freed the value. */
 function weakly<T extends object>(make: () => T): () => T {
   let made: WeakRef<T> | undefined;
   return () => {
@@ -105,13 +107,14 @@ const NOTHING_TO_FIND: Redactor = {
 /** Shorter secrets are not searched for: they would match ordinary text. No provider issues such tokens. */
 export const MIN_SECRET_LENGTH = 8;
 
-/** Longer ones are searched for in base64 only as they are: each further way makes three texts more. */
+/** Longer secrets are searched for in base64 in their plain form only: each further form adds three texts. */
 const MAX_WRITTEN_LENGTH = 1024;
 
 /**
- * The texts that `Reading` finds a secret by, in whichever way it is escaped: itself, and the part of its base64 that is
- * the same whatever stands before and behind it, for each of the three alignments. Within base64 escapes are not undone,
- * so the secret is written there in the ways that software writes it; a short one is looked for in base64 of base64, too.
+ * The texts that `Reading` searches for to find a secret, however it is escaped: the secret itself, and for each of the
+ * three base64 alignments the letters that do not depend on the bytes before and after it. `Reading` does not undo
+ * escapes within base64, so the usual escaped forms are encoded as well (`writtenForms()`). Secrets up to {@link
+ * MAX_WRITTEN_LENGTH} are also searched for in base64 of base64.
  */
 function spellingsOf(secret: string): Spellings {
   const plain = unencodedForms(secret)
@@ -126,10 +129,10 @@ function spellingsOf(secret: string): Spellings {
   };
 }
 
-/** Texts that a secret is found by. */
+/** The texts to search for to find one secret. */
 interface Spellings {
   readonly whole: readonly Uint8Array[];
-  /** Those in base64. */
+  /** The base64 texts in `whole`. */
   readonly encoded: readonly Uint8Array[];
 }
 
@@ -137,14 +140,14 @@ function whole({ whole }: Spellings): readonly Uint8Array[] {
   return whole;
 }
 
-/** What is in the next line where one ends behind the first letter of base64. */
+/** The base64 texts without their first letter, for a line break right after it. */
 function rests({ encoded }: Spellings): Uint8Array[] {
   return encoded.map((text) => text.subarray(1));
 }
 
 /**
- * As it is, with the sign that a form has for a space, and as HTML has it: Go escapes `+` there, Handlebars `=`, others `/`
- * or both.
+ * The secret itself, with `+` for each space as in a form, and escaped for HTML: Go also escapes `+`, Handlebars `=`,
+ * others `/` or both.
  */
 function unencodedForms(secret: string): string[] {
   if (PLAIN.test(secret)) return [secret];
@@ -157,7 +160,7 @@ function unencodedForms(secret: string): string[] {
 
 const HTML_NAMES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
-/** From its first letter to its last, which is the same in either order of the bytes. */
+/** UTF-16 without the last zero byte, so that it occurs in either byte order. */
 function utf16Of(secret: string): Uint8Array {
   return canonicalText(Buffer.from(secret, "utf16le").subarray(0, -1));
 }
@@ -169,7 +172,7 @@ function canonicalText(text: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** As software writes it that puts it into base64 then. */
+/** The forms that software encodes in base64: plain, escaped for JSON, percent-encoded. */
 function writtenForms(secret: string): string[] {
   if (PLAIN.test(secret) || secret.length > MAX_WRITTEN_LENGTH) return [secret];
   const json = JSON.stringify(secret).slice(1, -1);
@@ -178,14 +181,14 @@ function writtenForms(secret: string): string[] {
   return [...new Set([secret, json, json.replaceAll("/", "\\/"), url, lower])];
 }
 
-/** As UTF-8, and as it stands in a field. */
+/** As UTF-8 and, unless it is ASCII, as Latin-1, the encoding of header fields. */
 function bytesOf(text: string): Buffer[] {
   const utf8 = Buffer.from(text);
   const isAscii = utf8.length === text.length;
   return isAscii ? [utf8] : [utf8, Buffer.from(text, "latin1")];
 }
 
-/** What looks like an escape in the secret itself is undone where it is read. */
+/** Undoes whatever looks like an escape in the secret itself, as `Reading` does in the answer. */
 function undone(text: Uint8Array): Uint8Array {
   if (!hasLead(text)) return text;
   const all = new Undone();
@@ -204,7 +207,10 @@ class Undone extends Unescape {
   protected unless(): void {}
 }
 
-/** For each of the three alignments. By hand, since a Buffer's own way through strings takes five times as long. */
+/**
+ * The base64 of a text at each of the three alignments, without the letters that depend on its neighbours. By hand:
+ * Buffer encodes to a string, and takes five times as long.
+ */
 function base64Of(text: Uint8Array): Uint8Array[] {
   return [0, 1, 2].map((lead) => {
     const first = Math.ceil((lead * 8) / 6);
@@ -219,5 +225,5 @@ function base64Of(text: Uint8Array): Uint8Array[] {
   });
 }
 
-/** RFC 4648 section 4. */
+/** The standard alphabet (RFC 4648 section 4). */
 const BASE64_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -1,29 +1,34 @@
 /**
- * Undoes escapes of JSON (RFC 8259 section 7) and of URLs and forms (RFC 3986 section 2.1) in bytes that come one by one:
- * both kinds at once, and again what undoing them makes, since nobody knows what its reader undoes.
+ * Undoes JSON escapes (RFC 8259 section 7) and percent-encoding (RFC 3986 section 2.1) in bytes that arrive one by one.
+ * It undoes both kinds together and repeatedly, since it cannot know how often the reader of the answer decodes it.
  */
 export abstract class Unescape {
-  /** What may become an escape: it begins with a backslash or a percent sign. From `#low` on, below `#high`. */
+  /** Characters from `#low` to below `#high` that may become an escape; the first is a backslash or a percent sign. */
   readonly #pending = new Int32Array(ROOM);
-  /** Where each of them was written, from its first byte on. */
+  /** Where the first byte of each was written. */
   readonly #starts = new Float64Array(ROOM);
-  /** How many escapes of JSON, one within the other, were undone for each of them. */
+  /** How many nested JSON escapes were undone to get each. */
   readonly #levels = new Uint8Array(ROOM);
   #low = 0;
   #high = 0;
 
-  /** Takes a byte that is none of an escape, or what one stands for, with where it was written: first byte, one behind the last. */
+  /** Called with each decoded byte, which was written from `start` to before `end`. */
   protected abstract take(byte: number, start: number, end: number): void;
 
-  /** Is told of an escape what can also be read as it stands, one by one, before what the escape stands for is taken. */
+  /**
+   * Called before an escape is undone, with its characters after the first one, which can also be read literally.
+   *
+   * @param values the characters, from `from` to before `to`; `starts` has where each was written.
+   * @param end where the escape ends.
+   */
   protected abstract unless(values: Int32Array, from: number, to: number, starts: Float64Array, end: number): void;
 
-  /** Where what may become an escape begins; undefined when nothing does. */
+  /** Where the pending escape begins; undefined when nothing is pending. */
   protected get pendingFrom(): number | undefined {
     return this.#low === this.#high ? undefined : this.#starts[this.#low];
   }
 
-  /** Reads the byte at a place. */
+  /** Reads the byte written at `start`. */
   push(byte: number, start: number): void {
     if (this.#low === this.#high && !isLead(byte)) {
       this.take(byte, start, start + 1);
@@ -38,18 +43,20 @@ export abstract class Unescape {
     else if (this.#high - this.#low > MAX_PENDING) this.#takeFirst(start + 1);
   }
 
-  /** No more comes of what is pending. */
+  /** Takes everything pending literally. */
   flush(end: number): void {
     while (this.#low < this.#high) this.#takeFirst(end);
   }
 
-  /** Whether the last ones were an escape. What it stands for may end another one. */
+  /**
+   * Undoes the escape that the pending characters end with. False if there is none; a result may complete another one.
+   */
   #undoLast(end: number): boolean {
     const pending = this.#pending;
     let from = this.#high - SHORT;
     let value =
       from >= this.#low && pending[from] === BACKSLASH ? (SHORT_ONES[pending[from + 1] as number] ?? NONE) : NONE;
-    // A backslash that was not undone as often as the one before begins an escape of its own.
+    // A backslash that was undone less often than the one before begins an escape of its own.
     if (value === BACKSLASH && (this.#levels[from + 1] as number) < (this.#levels[from] as number)) value = NONE;
     if (value === NONE && this.#high - TRIPLET >= this.#low) {
       from = this.#high - TRIPLET;
@@ -72,7 +79,7 @@ export abstract class Unescape {
     return true;
   }
 
-  /** Whether more may make an escape of the last ones, and then perhaps another one of those before, and so on. */
+  /** Whether the last pending characters may still become an escape, which may then complete an earlier one. */
   #isPending(): boolean {
     let lead = this.#high - 1;
     while (lead > this.#low && lead > this.#high - LONG && !isLead(this.#pending[lead] as number)) lead--;
@@ -109,25 +116,25 @@ const BACKSLASH = 0x5c;
 const PERCENT = 0x25;
 const LETTER_U = 0x75;
 const ROOM = 256;
-/** Deeper ones, escapes within an escape within an escape, are not undone. */
+/** Characters; escapes nested so deeply that they need more are not undone. */
 const MAX_PENDING = 64;
 const NONE = -1;
-/** Added to a character that JSON escapes and that is no ASCII: it is more than one byte. */
+/** Added to a non-ASCII character from a JSON escape, which is several bytes of UTF-8. */
 const WIDE = 0x10000;
 /** Lengths of the escapes `\\n`, `%0A` and `\\u000a`. */
 const [SHORT, TRIPLET, LONG] = [2, 3, 6] as const;
 
-/** What stands behind the backslash of a short escape, to what it means; NONE for what does not. */
+/** Character after a backslash → what the short escape means; NONE if there is no such escape. */
 const SHORT_ONES = new Int32Array(0x80).fill(NONE);
 for (const short of ['""', "\\\\", "//", "b\b", "f\f", "n\n", "r\r", "t\t"]) {
   SHORT_ONES[short.charCodeAt(0)] = short.charCodeAt(1);
 }
 
-/** Of hexadecimal digits; NONE for what is none. */
+/** Character → value of the hexadecimal digit; NONE for all others. */
 const DIGITS = new Int32Array(0x80).fill(NONE);
 for (const digit of "0123456789abcdefABCDEF") DIGITS[digit.charCodeAt(0)] = Number.parseInt(digit, 16);
 
-/** NONE when they are not all digits. */
+/** The hexadecimal number; NONE when they are not all digits. */
 function numberIn(values: Int32Array, from: number, to: number): number {
   let number = 0;
   for (let at = from; at < to; at++) {
@@ -138,17 +145,17 @@ function numberIn(values: Int32Array, from: number, to: number): number {
   return number;
 }
 
-/** Whether an escape begins with it. */
+/** Whether the byte begins an escape. */
 export function isLead(value: number): boolean {
   return value === BACKSLASH || value === PERCENT;
 }
 
-/** Whether an escape may begin in a text. */
+/** Whether a text contains a byte that begins an escape. */
 export function hasLead(text: Uint8Array): boolean {
   return text.includes(BACKSLASH) || text.includes(PERCENT);
 }
 
-/** Both alphabets of base64 as the first one (RFC 4648 sections 4 and 5): texts are searched for as if they were in it. */
+/** Maps base64url to base64 (RFC 4648 sections 4 and 5): the search treats both alphabets as one. */
 export function canonical(byte: number): number {
   return byte === 0x2d ? 0x2b : byte === 0x5f ? 0x2f : byte;
 }

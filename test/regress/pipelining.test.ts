@@ -125,7 +125,7 @@ describe("requests that are sent ahead", () => {
     // A packet or two; what is over the limit comes with the first.
     for (const { socket } of greedy) socket.write(get("/many").repeat(1000));
     expect(await Promise.all(greedy.map(({ closed }) => closed))).toEqual(["", ""]);
-    expect(String(await fault("connections"))).toMatch(/refused \d over the limit of 200 requests sent ahead/);
+    expect(String(await fault("connections"))).toMatch(/refused \d over the limit of 200 pipelined requests/);
     // Those that have gone count no more.
     const [modest, other] = await Promise.all([connectRaw(port), connectRaw(port)]);
     modest.socket.write(get("/few").repeat(5) + get("/few", "close"));
@@ -192,6 +192,32 @@ describe("requests that are sent ahead", () => {
     await client.closed;
     while (errors.length === 0) await new Promise((resolve) => setImmediate(resolve));
     expect(errors.map(({ stack }) => stack)).toEqual(["Error: aborted"]);
+    expect(Error.stackTraceLimit).toBe(stackTraceLimit);
+  });
+
+  it("leave other errors their stacks over HTTP/1.1, even when giving them up fails", async () => {
+    const { stackTraceLimit } = Error;
+    const others = process.listeners("uncaughtException");
+    onTestFinished(() => {
+      process.removeAllListeners("uncaughtException");
+      for (const listener of others) process.on("uncaughtException", listener);
+      Error.stackTraceLimit = stackTraceLimit;
+    });
+    process.removeAllListeners("uncaughtException");
+    const thrown = new Promise((resolve) => process.once("uncaughtException", resolve));
+    const failure = new Error("thrown for the test");
+    const { port } = await start({
+      handler: (req) => {
+        req.destroy = () => {
+          throw failure;
+        };
+      },
+    });
+    const client = await connectRaw(port);
+    client.socket.write("POST / HTTP/1.1\r\nHost: relay.test\r\nContent-Length: 9\r\n\r\n12345");
+    await subscribedOnce("http.server.request.start");
+    client.socket.destroy();
+    expect(await thrown).toBe(failure);
     expect(Error.stackTraceLimit).toBe(stackTraceLimit);
   });
 

@@ -43,7 +43,7 @@ describe("a request whose body has no end that can be told", () => {
   it("is told so with a text, also when much of it follows", async () => {
     const { port } = await start({ handler: answerAtOnce as never });
     const answer = await sendRaw(port, `${REQUEST}Transfer-Encoding: gzip\r\n\r\n${"x".repeat(200_000)}`);
-    expect(answer).toMatch(/^HTTP\/1\.1 400 .*\r\n\r\nTransfer-Encoding does not say where the body ends/s);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 .*\r\n\r\nThis Transfer-Encoding does not show where the body ends/s);
   });
 });
 

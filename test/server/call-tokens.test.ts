@@ -168,7 +168,7 @@ describe("the methods about connections", () => {
         const ended = await caller("deleteConnection", { ...fields, providerName: "sandbox" }, headersFor());
         expect(ended).toMatchObject({
           errorType: "CALLER_NOT_ALLOWED",
-          message: expect.stringContaining("for calls alone"),
+          message: expect.stringContaining("only for calls"),
         });
         expect(await caller("createConnectLink", fields, headersFor())).toMatchObject({
           errorType: "CALLER_NOT_ALLOWED",

@@ -81,7 +81,7 @@ describe("connections of one client", () => {
     await once(first, "secureConnect");
     const second = connectTls(options);
     await expect(once(second, "secureConnect")).rejects.toThrow();
-    expect(await fault("connections")).toMatchObject({ message: "refused 1 over the limit of 1 for one client" });
+    expect(await fault("connections")).toMatchObject({ message: "refused 1 over the limit of 1 per client" });
     expect(listener.connections).toEqual({ open: 1, refused: 1 });
   });
 });

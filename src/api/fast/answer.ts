@@ -9,25 +9,25 @@ import { encodeBinary } from "./encode-binary.js";
 import { encodeJson } from "./encode-json.js";
 import { grpcPrefix } from "./read-message.js";
 
-/** Every outcome of a call is a row; status OK says so much. */
+/** Every outcome of a call is a row, so the status is always OK. */
 const STATUS_OK = { "grpc-status": "0" } as const;
 
 /**
- * The same in the body, since scripts of browsers see no trailers: behind a prefix whose first byte says what it is
- * (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md#protocol-differences-vs-grpc-over-http2).
+ * The trailers as part of the body, since scripts in browsers cannot read HTTP trailers. The first byte of the prefix
+ * marks them (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md#protocol-differences-vs-grpc-over-http2).
  */
 const WEB_TRAILERS = Buffer.from("\x80\0\0\0\x10grpc-status: 0\r\n", "latin1");
 
-/** A row that is ready to be written. */
+/** A row, ready to write. */
 interface FastRow {
   readonly outcome: Outcome;
-  /** Undefined where no provider answered. */
+  /** Undefined when no provider answered. */
   readonly data: RowData | undefined;
-  /** What is long of it, see `largeValueOf()`. */
+  /** The large part of it, encoded; see `largeValueOf()`. */
   readonly value: Bytes | undefined;
 }
 
-/** Writes a row as connect-node writes it, but never compressed: nobody has to understand a compression. */
+/** Writes a row as connect-node does, but never compressed: no client can require compression. */
 export function answerRow(response: HttpResponse, form: FastForm, { outcome, data, value }: FastRow): void {
   switch (form) {
     case "grpc":
@@ -52,7 +52,7 @@ function answerConnect(response: HttpResponse, contentType: string, body: Bytes)
   endWith(response, body.pieces);
 }
 
-/** What of a row has to be written anew before it can be sent, where it is large; undefined for all others. */
+/** Encodes the large part of a row in steps; undefined when it is small or needs no encoding. */
 export function largeValueOf(form: FastForm, data: RowData | undefined): Steps<Bytes> | undefined {
   if (data === undefined || !("bytes" in data) || data.bytes.length <= LARGE_BYTES) return undefined;
   switch (data.kind) {
@@ -65,22 +65,22 @@ export function largeValueOf(form: FastForm, data: RowData | undefined): Steps<B
   }
 }
 
-/** How a call of the fast path is written: gRPC or gRPC-Web in protobuf, or Connect with a message in protobuf or in JSON. */
+/** Wire format of a call on the fast path: gRPC or gRPC-Web with protobuf, or Connect with protobuf or JSON. */
 export type FastForm = "grpc" | "grpc-web" | "proto" | "json";
 
-/** Whether a message stands behind a prefix. */
+/** Whether each message has a prefix. */
 export function isPrefixed(form: FastForm): form is "grpc" | "grpc-web" {
   return form === "grpc" || form === "grpc-web";
 }
 
-/** What the head of a request says of its call. */
+/** What the head of a request says about its call. */
 export interface FastHead {
   readonly form: FastForm;
   /** The caller's own timeout in milliseconds, at least 1; undefined without one. */
   readonly timeoutMs: number | undefined;
 }
 
-/** As clients write them; connect-node knows further spellings. */
+/** Content types as clients write them; connect-node accepts further spellings. */
 const FORMS: ReadonlyMap<string | undefined, FastForm> = new Map([
   ["application/grpc", "grpc"],
   ["application/grpc+proto", "grpc"],
@@ -88,14 +88,14 @@ const FORMS: ReadonlyMap<string | undefined, FastForm> = new Map([
   ["application/grpc-web+proto", "grpc-web"],
   ["application/proto", "proto"],
   ["application/json", "json"],
-  // As the HTTP clients of Java and .NET write it.
+  // Sent by the HTTP clients of Java and .NET.
   ["application/json; charset=utf-8", "json"],
 ]);
 
 /**
- * Decides from the head alone whether a request at the path of Call is one for the fast path: a plain call, as nearly all
- * are. Undefined for whatever is compressed, too large or malformed: connect-node's. What it leaves unsaid matters to
- * nobody: connect-node takes any connect-protocol-version and asks for no `te: trailers`.
+ * Decides from the head whether a request at the path of Call can take the fast path: a plain call, as nearly all are.
+ * Undefined for what is compressed, too large or malformed, which is left to connect-node. It need not check
+ * connect-protocol-version or `te: trailers`: connect-node accepts any version, and does not require trailers.
  *
  * @param maxBytes largest message.
  */
@@ -134,7 +134,7 @@ const UNITS_MS: ReadonlyMap<string | undefined, number> = new Map([
 ]);
 
 /**
- * Milliseconds of a grpc-timeout; undefined for one that is malformed, over already, or over the limit. Pure.
+ * Milliseconds of a grpc-timeout; undefined when it is malformed, under 1 ms, or over the limit. Pure.
  *
  * https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#requests
  */
@@ -144,7 +144,7 @@ function timeoutFromGrpc(text: string): number | undefined {
 }
 
 /**
- * Milliseconds of a connect-timeout-ms; undefined for one that is malformed, over already, or over the limit. Pure.
+ * Milliseconds of a connect-timeout-ms; undefined when it is malformed, under 1 ms, or over the limit. Pure.
  *
  * https://connectrpc.com/docs/protocol/#unary-request
  */
@@ -152,13 +152,13 @@ function timeoutFromConnect(text: string): number | undefined {
   return /^\d{1,10}$/.test(text) ? usable(Number(text)) : undefined;
 }
 
-/** Lets connect-node find that the time of a request is over, which it cannot know when it sees the request only now. */
+/** Sets the timeout of a request to zero, so that connect-node, which sees it only now, answers that it has expired. */
 export function endTimeout({ headers }: HttpRequest, form: FastForm): void {
   if (isPrefixed(form)) headers["grpc-timeout"] = "0m";
   else headers["connect-timeout-ms"] = "0";
 }
 
-/** Less than a millisecond is no time for a call. */
+/** The timeout, if it is at least 1 ms and at most {@link MAX_TIMEOUT_MS}. */
 function usable(timeoutMs: number): number | undefined {
   return timeoutMs >= 1 && timeoutMs <= MAX_TIMEOUT_MS ? timeoutMs : undefined;
 }

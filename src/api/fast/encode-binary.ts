@@ -1,7 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { ListValueSchema, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { CallResponseSchema, ResultRowSchema } from "../../../gen/relay/v1/relay_pb.js";
-import type { Answer, Outcome } from "../../call/outcome.js";
+import { type Answer, type Outcome, statusCodeOf } from "../../call/outcome.js";
 import { type Bytes, base64InSteps, between, bytesOf, SLICE_BYTES } from "../../lib/chunks.js";
 import { atOnce } from "../../lib/turns.js";
 import type { RowData } from "../rpc/row.js";
@@ -26,7 +26,7 @@ const STRING_VALUE = tagOf(ValueSchema.field.stringValue, "lengthDelimited");
 const KEY = tagOf({ number: 1 }, "lengthDelimited");
 const ENTRY_VALUE = tagOf({ number: 2 }, "lengthDelimited");
 
-/** A row in three pieces; what may be large is not made text of. */
+/** A row in three pieces; the one that may be large stays bytes. */
 interface Pieces {
   readonly before: WireText;
   readonly bytes: Bytes;
@@ -35,19 +35,19 @@ interface Pieces {
 
 const NONE = bytesOf(new Uint8Array());
 
-/** What is written besides an outcome. */
+/** What is encoded besides an outcome. */
 interface BinaryRow {
-  /** Undefined where no provider answered. */
+  /** Undefined when no provider answered. */
   readonly data: RowData | undefined;
-  /** The data in base64, where that was made in steps. */
+  /** The data in base64, if it was encoded in steps. */
   readonly value: Bytes | undefined;
-  /** What stands in front of a message of so many bytes, if anything. */
+  /** The prefix of a message of so many bytes; none if left out. */
   readonly prefixFor?: (bytes: number) => WireText;
 }
 
 /**
- * The envelope of an outcome as a CallResponse in protobuf: what protobuf-es makes of api/rpc/row.ts, byte for byte. One
- * piece, but for a large row, of which the body is not copied.
+ * Encodes the envelope of an outcome as a CallResponse in protobuf, byte for byte as protobuf-es encodes that of
+ * api/rpc/row.ts. The result is one piece, except for a large row, whose body is not copied.
  */
 export function encodeBinary(outcome: Outcome, { data, value, prefixFor }: BinaryRow): Bytes {
   const { before, bytes, after } = piecesOf(outcome, data, value);
@@ -63,7 +63,7 @@ export function encodeBinary(outcome: Outcome, { data, value, prefixFor }: Binar
 
 function piecesOf(outcome: Outcome, data: RowData | undefined, value: Bytes | undefined): Pieces {
   const { answer } = outcome;
-  const head = PINC_STATUS + utf8(outcome.result) + STATUS_CODE + varint(statusOf(outcome));
+  const head = PINC_STATUS + utf8(outcome.result) + STATUS_CODE + varint(statusCodeOf(outcome));
   const failure =
     outcome.result === "success" ? "" : string(ERROR_TYPE, outcome.errorType) + string(INERNAL_ERROR, outcome.message);
   const callId = string(CALL_ID, outcome.callId);
@@ -75,7 +75,7 @@ function piecesOf(outcome: Outcome, data: RowData | undefined, value: Bytes | un
     : pieces;
 }
 
-/** The fields that hold the body stand where their numbers belong: `data` between the two, the others at the end. */
+/** Puts the body where its field number belongs: `data` between `start` and `end`, the other fields last. */
 function withData(start: WireText, data: RowData, value: Bytes | undefined, end: WireText): Pieces {
   switch (data.kind) {
     case "value": {
@@ -98,11 +98,7 @@ function withString(start: WireText, bytes: Bytes, after: WireText): Pieces {
   return { before: start + DATA + varint(inner.length + bytes.length) + inner, bytes, after };
 }
 
-function statusOf(outcome: Outcome): number {
-  return outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
-}
-
-/** proto3 leaves an empty string out. */
+/** proto3 omits an empty string. */
 function string(tag: WireText, text: string): WireText {
   return text === "" ? "" : tag + utf8(text);
 }
@@ -126,8 +122,8 @@ const FIELDS = tagOf(StructSchema.field.fields, "lengthDelimited");
 const VALUES = tagOf(ListValueSchema.field.values, "lengthDelimited");
 
 /**
- * JSON as a google.protobuf.Value on the wire; protobuf-es makes the same bytes of it in twenty times as long, by way of
- * a message for each number. Calls itself once a level: not for JSON whose depth nobody has bounded.
+ * Encodes JSON as a google.protobuf.Value. protobuf-es takes twenty times as long for the same bytes, since it creates
+ * a message for each number. Recursive: only for JSON of bounded depth.
  */
 function encodeValue(json: JsonValue): WireText {
   switch (typeof json) {

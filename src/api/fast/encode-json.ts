@@ -1,20 +1,20 @@
-import type { Outcome } from "../../call/outcome.js";
+import { type Outcome, statusCodeOf } from "../../call/outcome.js";
 import { type Bytes, base64Json, between, bytesOf, membersJson, stringInSteps } from "../../lib/chunks.js";
 import { atOnce } from "../../lib/turns.js";
 import type { RowData } from "../rpc/row.js";
 
 /**
- * The envelope of an outcome as a CallResponse in ProtoJSON: what protobuf-es makes of api/rpc/row.ts, byte for byte. Unlike
- * the envelope of the JSON route its `data` is what a Value holds, and what is empty is left out.
+ * Encodes the envelope of an outcome as a CallResponse in ProtoJSON, byte for byte as protobuf-es encodes that of
+ * api/rpc/row.ts. Unlike in the envelope of the JSON route, `data` is the content of a Value, and empty fields are
+ * omitted.
  *
- * @param data of the answer; undefined where no provider answered.
- * @param value what is long of it as JSON, where that was made in steps.
+ * @param data of the answer; undefined when no provider answered.
+ * @param value the large part of it as JSON, if it was encoded in steps.
  */
 export function encodeJson(outcome: Outcome, data: RowData | undefined, value: Bytes | undefined): Bytes {
   const { answer } = outcome;
-  const status = outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
   const start =
-    `{"rows":[{"pincStatus":"${outcome.result}","statusCode":${status}` +
+    `{"rows":[{"pincStatus":"${outcome.result}","statusCode":${statusCodeOf(outcome)}` +
     (answer === undefined ? "" : string("contentType", answer.contentType));
   let end = "";
   if (outcome.result === "error")
@@ -26,7 +26,7 @@ export function encodeJson(outcome: Outcome, data: RowData | undefined, value: B
   return withData(start, data, value, end, last);
 }
 
-/** `data` in the middle, all else of it behind `end`, before what comes last. */
+/** Puts `data` between `start` and `end`, and its other members between `end` and `last`. */
 function withData(start: string, data: RowData, value: Bytes | undefined, end: string, last: string): Bytes {
   const before = `${start},"data":`;
   switch (data.kind) {
@@ -45,7 +45,7 @@ function withData(start: string, data: RowData, value: Bytes | undefined, end: s
   }
 }
 
-/** What is long is not copied. */
+/** Joins the parts; a value in bytes is not copied. */
 function around(before: string, value: string | Bytes, after: string): Bytes {
   if (typeof value === "string") return bytesOf(Buffer.from(before + value + after));
   return between(Buffer.from(before), value, Buffer.from(after));

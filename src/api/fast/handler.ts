@@ -29,9 +29,9 @@ export interface FastPathOptions extends RelayServiceOptions {
   readonly listsOrigin: ListsOrigin;
   /** Largest request message. */
   readonly maxRequestBytes: number;
-  /** Answers whatever the fast path leaves. */
+  /** Answers every request that the fast path does not handle. */
   readonly otherwise: RpcHandler;
-  /** For rows too large to be written in one go. */
+  /** For messages and rows too large to be processed in one go. */
   readonly turns: Turns;
 }
 
@@ -40,17 +40,17 @@ const PATH = `/${RelayService.typeName}/${RelayService.method.call.name}`;
 /**
  * A fast path for plain calls of relay.v1.RelayService/Call, in front of connect-node.
  *
- * Why it exists: connect-node serves every protocol and every kind of method with one machinery of async generators,
- * abort controllers, timers and copies of header lists, which costs a call four times as much as the rest of the relay;
- * and protobuf-es writes a row by reflection. Nearly all calls need none of that: one message in, one message out,
- * nothing compressed. Those are read, performed and answered here, as connect-node would answer them, with
- * the decoding, the checks and the call itself shared with it (api/rpc/relay-service.ts).
+ * Why it exists: connect-node serves every protocol and every kind of method with the same async generators, abort
+ * controllers, timers and copies of header lists, which costs a call four times as much as the rest of the relay; and
+ * protobuf-es encodes a row by reflection. Nearly all calls need none of that: one message in, one message out, nothing
+ * compressed. Those are read, performed and answered here, as connect-node would answer them. The decoding, the checks
+ * and the call itself are shared with it (api/rpc/relay-service.ts).
  *
- * It judges a request by its head; what it does not know is connect-node's, and so is a body that turns out not to be
- * one plain message, with what was read of it so far. So every error of the protocols has one author. Three answers
- * differ: the fast path never compresses, which no client may count on; a call that ends with its caller's own timeout says
- * that the deadline passed instead of that its caller left; and a large JSON that has more members than a call may have
- * is refused as a call, whatever these members are.
+ * It judges a request by its head. Anything it does not know is passed to connect-node, and so is a body that turns out
+ * not to be one plain message, with what was read of it so far. So all protocol errors come from connect-node. Three
+ * answers differ: the fast path never compresses, which no client may count on; a call that ends with its caller's own
+ * timeout says that the deadline passed, not that its caller left; and large JSON with more members than a call may
+ * have is refused as a call, whatever these members are.
  */
 export function createFastPath(options: FastPathOptions): PathHandler {
   return (request, response, path) => {
@@ -102,7 +102,9 @@ async function answerCall(
   if (!isGone(signal)) answerRow(response, form, { outcome, data: outcome.answer && data, value });
 }
 
-/** A refusal is given, not thrown: it is answered like that of a call. */
+/**
+ * Returns a refusal instead of throwing it, since it is answered like that of a call; undefined if the caller is gone.
+ */
 async function largeRequest({ turns }: FastPathOptions, { bytes }: Reading, limits: WorkLimits) {
   try {
     return await turns.take(requestFromLargeJson(bytes), limits);
@@ -113,7 +115,7 @@ async function largeRequest({ turns }: FastPathOptions, { bytes }: Reading, limi
   }
 }
 
-/** Of a call that was refused before it was read nothing is known. */
+/** Performs the call, or refuses one that could not be read, of which no provider is known. */
 function performed(
   options: FastPathOptions,
   message: CallRequest | RelayError,

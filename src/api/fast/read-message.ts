@@ -5,19 +5,19 @@ import type { CallerSignal } from "../../model/caller-signal.js";
 import { PREFIX_BYTES } from "../rpc/row.js";
 import type { WireText } from "./wire-text.js";
 
-/** The body of a request. */
+/** The body of a request, as far as it was read. */
 export interface Reading {
-  /** All of it, or the beginning when it is not plain. */
+  /** The whole body, or its beginning when it is not plain. */
   readonly bytes: Buffer;
-  /** Whether it is one whole message that is not compressed, within the limit. */
+  /** Whether it is one complete, uncompressed message within the limit. */
   readonly isPlain: boolean;
 }
 
 /**
- * Reads the body of a request until it ends or is seen not to be plain: then the rest of it is still to be read from the
- * request. Undefined when the caller leaves before that, or the request has to give way to others.
+ * Reads the body of a request until it ends or turns out not to be plain; then the rest can still be read from the
+ * request. Undefined when the caller disconnects first, or the request is evicted in favour of others.
  *
- * @param isPrefixed whether the message stands behind a prefix, as in gRPC.
+ * @param isPrefixed whether the message has a prefix, as in gRPC.
  * @param maxBytes largest message.
  */
 export function readMessage(
@@ -52,24 +52,24 @@ export function readMessage(
   });
 }
 
-/** Bytes of the whole body; 0 when its first chunk shows that it is not plain, so that no body is that long. */
+/** Length of the whole body; 0, which is less than any body, when its first chunk shows that it is not plain. */
 function wholeLength(chunk: Buffer, maxBytes: number): number {
   const length = lengthFromPrefix(chunk);
   return length === undefined || length > maxBytes ? 0 : PREFIX_BYTES + length;
 }
 
 /**
- * Reads what stands in front of a message of gRPC: a byte that says whether it is compressed, and its length in four.
+ * Reads the prefix of a gRPC message: one byte that says whether it is compressed, then its length in four bytes.
  *
  * https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#requests
  *
- * @returns the length of the message; undefined when it is compressed, or when the prefix came in pieces.
+ * @returns the length of the message; undefined when it is compressed, or when the prefix is split across chunks.
  */
 function lengthFromPrefix(chunk: Buffer): number | undefined {
   return chunk.length < PREFIX_BYTES || chunk[0] !== 0 ? undefined : chunk.readUInt32BE(1);
 }
 
-/** The prefix of a message that is not compressed. */
+/** The prefix of an uncompressed message. */
 export function grpcPrefix(length: number): WireText {
   return String.fromCharCode(0, length >>> 24, (length >>> 16) & 0xff, (length >>> 8) & 0xff, length & 0xff);
 }

@@ -32,10 +32,10 @@ import { answerOriginPreflight, corsFieldsIfListed } from "../rest/preflight.js"
 import { originOf } from "../rest/read-call.js";
 import { type Agent, callTool, INSTRUCTIONS, type Message, readMessage, type ToolOptions, toolsFor } from "./tools.js";
 
-/** Where agents ask. */
+/** Path of the MCP endpoint. */
 const MCP_PATH = "/mcp";
 
-/** What serving agents needs from the rest of the service. */
+/** What the MCP endpoint needs from the rest of the service. */
 export interface McpHandlerOptions extends CallerOptions, ToolOptions {
   readonly listsOrigin: ListsOrigin;
   readonly budget: Budget;
@@ -45,8 +45,8 @@ export interface McpHandlerOptions extends CallerOptions, ToolOptions {
 }
 
 /**
- * The Model Context Protocol over streamable HTTP (revision 2025-11-25, basic/transports), for the holder of a call token.
- * There are no sessions: a POST is one message, and any process answers it.
+ * The Model Context Protocol over streamable HTTP (revision 2025-11-25, basic/transports), for the holder of a call
+ * token. There are no sessions: each POST is one message, and any process can answer it.
  */
 export function createMcpHandler(options: McpHandlerOptions): PathHandler {
   return (request, response, path) => {
@@ -55,13 +55,13 @@ export function createMcpHandler(options: McpHandlerOptions): PathHandler {
     if (request.method === "OPTIONS") {
       return answerOriginPreflight(options, request, response, { methods: "POST", headers: "authorization" });
     }
-    // Without sessions there is nothing to listen to, and none to end.
+    // Without sessions there is no stream to GET and no session to DELETE.
     answerPlain(response, 405, "Send a POST request.", { allow: "POST, OPTIONS" });
     return Promise.resolve();
   };
 }
 
-/** What is answered: JSON, or nothing to a message that asks for nothing. */
+/** An answer: JSON, or an empty body for a notification. */
 interface Answer {
   readonly status: number;
   readonly body: string;
@@ -89,7 +89,7 @@ async function answerPost(options: McpHandlerOptions, request: HttpRequest, resp
   response.end(answer.body);
 }
 
-/** One message on its way. */
+/** One request with its caller and its memory. */
 interface Exchange {
   readonly request: HttpRequest;
   readonly fields: CallerFields;
@@ -98,7 +98,7 @@ interface Exchange {
   readonly signal: ResponseSignal;
 }
 
-/** Rejects with RelayError for what is not let in, or is no message. */
+/** Rejects with RelayError for a caller that is not allowed, and for a body that is not a message. */
 async function answerTo(options: McpHandlerOptions, exchange: Exchange): Promise<Answer> {
   const { request, fields, origin, memory, signal } = exchange;
   const { application, caller } = await requireAgent(options, fields);
@@ -110,7 +110,7 @@ async function answerTo(options: McpHandlerOptions, exchange: Exchange): Promise
   return answerMessage(options, request, readMessage(body.concat()), agent);
 }
 
-/** RFC 6750 section 3; the body is an error of JSON-RPC that belongs to no request. */
+/** A refusal (RFC 6750 section 3); the body is a JSON-RPC error with no request id. */
 function refusalOf({ relay }: McpHandlerOptions, { request, origin }: Exchange, error: unknown): Answer {
   const { errorType, statusCode, message } = relay.refuse(origin, error);
   const isOfToken = errorType === "CALLER_NOT_ALLOWED" && !(error instanceof PlaceRefusal);
@@ -123,16 +123,16 @@ function refusalOf({ relay }: McpHandlerOptions, { request, origin }: Exchange, 
   };
 }
 
-/** What a model writes is far shorter; so much is read in one turn of the event loop. */
+/** Far more than a model writes, and still read in one turn of the event loop. */
 const MAX_BODY_BYTES = LARGE_BYTES;
 
-/** Where the request comes from is refused: another token would not help. The specification asks for 403. */
+/** Refusal of the origin or address, which another token would not change. The specification requires 403. */
 class PlaceRefusal extends RelayError {}
 
-/** Nothing but the token says who calls. */
+/** Only the token names the caller. */
 const NAMED = { publicKey: "", userId: "", privateKey: undefined, userSignature: undefined };
 
-/** Whose token it is. Rejects with RelayError, before anything else is done. */
+/** Identifies and checks the holder of the token. Rejects with RelayError, before anything else is done. */
 async function requireAgent(options: McpHandlerOptions, fields: CallerFields) {
   const caller = callerFrom(fields, NAMED);
   const { callToken, privateKeys } = caller.proof;
@@ -154,17 +154,19 @@ function noToken(isOther: boolean): RelayError {
   );
 }
 
-/** Nothing that the SDK would ask of a client is validated, so that no validator is made for each message. */
+/**
+ * Saves creating a validator for each message: the server sends no requests to clients whose answers need validating.
+ */
 const NO_VALIDATOR = {
   getValidator(): never {
-    throw new Error("nothing is asked of clients");
+    throw new Error("the server sends no requests to clients");
   },
 };
 
-/** What of a request the SDK looks at; the token is not among it. */
+/** The fields that the SDK reads; the token is not passed to it. */
 const TRANSPORT_FIELDS = ["accept", "content-type", "mcp-protocol-version"] as const;
 
-/** A server and a transport for one message, as the SDK wants it without sessions. */
+/** Answers one message with its own server and transport, as the SDK requires without sessions. */
 async function answerMessage(
   options: McpHandlerOptions,
   { headers }: HttpRequest,

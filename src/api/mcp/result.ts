@@ -3,16 +3,16 @@ import type { Answer, AnswerData, Outcome } from "../../call/outcome.js";
 import { type Bytes, bytesOf } from "../../lib/chunks.js";
 import type { ErrorType } from "../../model/errors.js";
 
-/** The result of a tool that is one JSON text. */
+/** A tool result that is one JSON text. */
 export function resultFromJson(value: unknown): CallToolResult {
   return { content: [{ type: "text", text: JSON.stringify(value) }] };
 }
 
 /**
- * How a call ended, as one JSON text: status, content type and data, or what went wrong and what to do. What the provider
- * wrote stands in values alone, so that none of it can pass for the relay's own.
+ * The outcome of a call as one JSON text: status, content type and data, or what went wrong and what to do. The
+ * provider's text appears only in values, so that it cannot pass for the relay's own.
  *
- * @param maxBytes of the provider's body that are shown at most.
+ * @param maxBytes most bytes of the provider's body to show.
  */
 export function resultFromOutcome(outcome: Outcome, maxBytes: number): CallToolResult {
   const isError = outcome.result === "error";
@@ -32,13 +32,13 @@ export function resultFromOutcome(outcome: Outcome, maxBytes: number): CallToolR
 }
 
 const REDIRECT =
-  "Redirects are not followed. Call the address in headers.location yourself, if it is at one of the account's apiOrigins; the token of the account goes nowhere else.";
+  "Redirects are not followed. Call the URL in headers.location yourself if it is on one of the account's apiOrigins; the account's token is sent nowhere else.";
 
 function leadsElsewhere({ statusCode, headers }: Answer): boolean {
   return statusCode >= 300 && statusCode < 400 && headers.some(([name]) => name.toLowerCase() === "location");
 }
 
-/** What of an answer is shown. */
+/** The part of an answer that is shown. */
 interface Shown {
   readonly members: Readonly<Record<string, unknown>>;
   /** The value of `data`. */
@@ -56,7 +56,7 @@ function shownFrom({ contentType, headers, data, isPossiblyTruncated }: Answer, 
   return { members: { ...members, ...(encoding && { dataEncoding: encoding }), ...(cut && { cut }) }, json };
 }
 
-/** Fields by which one pages, waits, comes back or sees what has changed; others only fill a model's memory. */
+/** Fields for paging, waiting, redirects and change detection. Others would only fill a model's context. */
 const TOLD =
   /^(?:link|location|content-location|retry-after|etag|last-modified|content-range|allow|.*(?:page|cursor|total|rate-?limit).*)$/i;
 
@@ -87,10 +87,10 @@ function textFrom(text: Bytes, maxBytes: number): ShownData {
 }
 
 const NARROW =
-  "Only the beginning is shown, as text. Ask for less: a smaller page, fewer fields, a filter, or the next page that `headers` names.";
+  "Only the beginning is shown, as text. Ask for less: a smaller page, fewer fields or a filter. `headers` may name the next page.";
 
 function cutText(text: Bytes, maxBytes: number): ShownData {
-  // What of the last character is there is held back.
+  // An incomplete last character is held back.
   const start = new TextDecoder().decode(startOf(text, maxBytes), { stream: true });
   const cut = { shownBytes: Buffer.byteLength(start), totalBytes: text.length, next: NARROW };
   return { json: JSON.stringify(start), cut };
@@ -108,27 +108,27 @@ function startOf({ pieces }: Bytes, maxBytes: number): Buffer {
 }
 
 const TOO_LONG_FOR_BASE64 =
-  "This is no text and too long to be shown. Ask for a smaller or a text form of it, or let the user fetch it.";
+  "This is not text, and too long to show. Ask for something smaller or for a text version, or have the user download it.";
 
-/** Base64 makes four characters of three bytes (RFC 4648 section 4). */
+/** Base64 has four characters for three bytes (RFC 4648 section 4). */
 function binaryFrom(bytes: Bytes, maxBytes: number): ShownData {
   if (bytes.length * 4 <= maxBytes * 3)
     return { json: JSON.stringify(bytes.concat().toString("base64")), encoding: "base64" };
   return { json: "null", cut: { shownBytes: 0, totalBytes: bytes.length, next: TOO_LONG_FOR_BASE64 } };
 }
 
-const MAYBE_DONE = "If it was to change something, look whether that was done before you send it again.";
+const MAYBE_DONE = "If the call changes something, check whether it was done before sending it again.";
 
-/** What a model does about each failure. */
+/** What a model should do about each failure. */
 const NEXT: Readonly<Record<Exclude<ErrorType, "API_ERROR">, string>> = {
   CALL_FORMAT_ERROR: "Correct the arguments as the message says, and call again.",
-  INVALID_PUBLIC_KEY: "Your token is of no more use. Stop, and ask the user for a new one.",
+  INVALID_PUBLIC_KEY: "Your token no longer works. Stop, and ask the user for a new one.",
   CALLER_NOT_ALLOWED: "Your token is not accepted. Stop, and ask the user for a new one.",
   INVALID_PROVIDER: "Use the name of a provider that list_accounts shows.",
   URL_NOT_ALLOWED:
-    "Use a URL at one of the account's apiOrigins that list_accounts shows, in its plain form. Other hosts cannot be reached.",
+    "Use a plain URL on one of the account's apiOrigins, which list_accounts shows. Other hosts cannot be reached.",
   CALL_NOT_PERMITTED:
-    "This is forbidden to you; another spelling will not help. Keep to the rules that list_accounts shows, or tell the user what you need and why.",
+    "You are not allowed to do this; rewording the request will not help. Keep to the rules that list_accounts shows, or tell the user what you need and why.",
   INVALID_OAUTHID:
     "Ask the user to connect an account of this provider in the application that gave you the token. Until then no call will work.",
   REAUTHORIZATION_REQUIRED:
@@ -139,14 +139,14 @@ const NEXT: Readonly<Record<Exclude<ErrorType, "API_ERROR">, string>> = {
   RESPONSE_TOO_LARGE: "Ask for less: a smaller page, fewer fields, or a filter.",
   REQUEST_TOO_LARGE: "Send less at a time.",
   RATE_LIMITED: "Wait as long as the message says, then try again.",
-  REFRESH_UNAVAILABLE: "Wait as long as the message says, then try again; then tell the user.",
-  PROVIDER_MISCONFIGURED: "Only the operator of the relay can mend this. Tell the user, and do not try again.",
-  STORE_UNAVAILABLE: "Wait a minute, then try again; then tell the user.",
+  REFRESH_UNAVAILABLE: "Wait as long as the message says, then try again. If it still fails, tell the user.",
+  PROVIDER_MISCONFIGURED: "Only the operator of the relay can fix this. Tell the user, and do not try again.",
+  STORE_UNAVAILABLE: "Wait a minute, then try again. If it still fails, tell the user.",
   OVERLOADED: `Wait a few seconds, then try again. ${MAYBE_DONE}`,
-  INTERNAL_ERROR: `The relay has a fault. Tell the user, with the callId. ${MAYBE_DONE}`,
+  INTERNAL_ERROR: `The relay failed. Tell the user, and give the callId. ${MAYBE_DONE}`,
 };
 
-/** What a model should do next, in a sentence or two. */
+/** What a model should do after a failure, in a sentence or two. */
 export function nextAfter(errorType: ErrorType, statusCode: number): string {
   return errorType === "API_ERROR" ? nextAfterStatus(statusCode) : NEXT[errorType];
 }
@@ -159,12 +159,12 @@ function nextOf({ errorType, statusCode }: Outcome & { result: "error" }, answer
 
 function nextAfterStatus(statusCode: number): string {
   if (statusCode === 401 || statusCode === 403) {
-    return "The provider does not let this user's account do that. Read data; the user may lack a right there, or may have to connect again with a further scope. Do not try other ways.";
+    return "The provider does not allow this account to do that. Read data for the reason: the user may lack a permission there, or may have to connect again with an additional scope. Do not look for a way around it.";
   }
   if (statusCode === 404 || statusCode === 410) {
-    return "Check the URL and the names in it; many providers answer so for what the user may not see, too.";
+    return "Check the URL and the names in it. Many providers also answer this way for things that the user may not see.";
   }
-  if (statusCode === 429) return "Wait a minute, then try again, and ask less often.";
-  if (statusCode >= 500) return `The provider has a fault. Wait, try once more, then tell the user. ${MAYBE_DONE}`;
-  return "Read data: it says what the provider finds wrong with the request. Correct that, and call again.";
+  if (statusCode === 429) return "Wait a minute, then try again, and make fewer requests.";
+  if (statusCode >= 500) return `The provider failed. Wait, try once more, then tell the user. ${MAYBE_DONE}`;
+  return "Read data: it says what the provider found wrong with the request. Correct that, and call again.";
 }

@@ -57,15 +57,15 @@ interface ConnectionsHandlerOptions extends BrowserOrigins {
   readonly onFault: (where: string, error: unknown) => void;
 }
 
-/** A method with its route and with what it does. */
+/** A method with its route. */
 interface Served {
   readonly route: Route;
   readonly answer: (exchange: MessageExchange) => Promise<string>;
 }
 
 /**
- * The methods about connections in front of JSON over HTTP, as the schema annotates them. An answer is the ProtoJSON of
- * the response message; a refusal is an error row with the HTTP status of its reason.
+ * Serves the connection methods as JSON over HTTP, on the routes that the schema annotates. An answer is the ProtoJSON
+ * of the response message; a refusal is an error row with the HTTP status of its reason.
  */
 export function createConnectionsHandler(options: ConnectionsHandlerOptions): PathHandler {
   const { operations } = options;
@@ -146,7 +146,7 @@ function serve<Input extends DescMessage, Output extends DescMessage>(
   };
 }
 
-/** A request of a route, with what its path and query hold. */
+/** A request on a route, with its path variables and query. */
 interface MessageExchange {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
@@ -155,12 +155,12 @@ interface MessageExchange {
   readonly queryText: string;
 }
 
-/** Of a connect link's request, many times over. */
+/** Many times the size of a connect link's request, the largest. */
 const MAX_BODY_BYTES = 64 * 1024;
 
 /**
- * Reads the message of a request: the body of a POST; of other methods the path's variables and the query. Rejects with
- * RelayError CALL_FORMAT_ERROR, REQUEST_TOO_LARGE or OVERLOADED.
+ * Reads the message of a request: from the body of a POST; for other methods from the path variables and the query.
+ * Rejects with RelayError CALL_FORMAT_ERROR, REQUEST_TOO_LARGE or OVERLOADED.
  */
 async function messageFrom<Input extends DescMessage>(
   memory: Reservation,
@@ -184,8 +184,8 @@ function messageFromBody<Input extends DescMessage>(schema: Input, body: Buffer)
     const text = new TextDecoder("utf-8", { fatal: true }).decode(body);
     return fromJsonString(schema, text, { ignoreUnknownFields: false });
   } catch (error) {
-    // What else goes wrong is that it is no UTF-8.
-    const { fault } = messageFaultFrom((error as Error).message) ?? { fault: "it is not one JSON object" };
-    throw formatError(`The body must be a JSON object of the fields of relay.v1.${schema.name}; ${fault}.`);
+    // Any other error means that the body is not UTF-8.
+    const { fault } = messageFaultFrom((error as Error).message) ?? { fault: "it is not UTF-8 text" };
+    throw formatError(`The body must be a JSON object with the fields of relay.v1.${schema.name}; ${fault}.`);
   }
 }

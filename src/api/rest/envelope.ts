@@ -15,20 +15,20 @@ import { atOnce, type Steps } from "../../lib/turns.js";
 
 const EMPTY_OBJECT = bytesOf(Buffer.from("{}"));
 
-/** Up to here a copy costs less than pieces that are written one by one. */
+/** Up to this size one copy costs less than writing the pieces one by one. */
 export const MAX_TEXT_BYTES = 16 * 1024;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant
 const ASCII = /^[\x00-\x7f]*$/;
 
-/** An HTTP body: bytes, or latin1 text of which each character is one. */
+/** An HTTP body: bytes, or latin1 text with one character per byte. */
 export type Body = Bytes | string;
 
 /**
  * The envelope of an outcome: `{"rows":[{…}]}`, pincStatus and statusCode first. The provider's JSON is spliced in byte
- * for byte, and not copied when it is large. A small one comes as text: node:http puts head and text of an answer together
- * in less time than it takes to make a buffer of the parts.
+ * for byte, and not copied when it is large. A small envelope is text: node:http joins it with the head of the answer
+ * faster than a buffer of the parts can be made.
  *
- * @param value the provider's body as JSON, where that was made in steps.
+ * @param value the provider's body as JSON, if it was encoded in steps.
  */
 export function envelopeFromOutcome(outcome: Outcome, value?: Bytes): Body {
   return outcome.result === "success"
@@ -41,10 +41,10 @@ export function envelopeFromOutcome(outcome: Outcome, value?: Bytes): Body {
     : spliced(errorHead(outcome), outcome.answer, outcome.callId, value);
 }
 
-/** The envelope, or the part of it that `x-pinc-response-data-at` asks for when there is one. */
+/** The envelope, or the part of it at the path in `x-pinc-response-data-at`, if there is one. */
 export function bodyFromOutcome(outcome: Outcome, dataAt: string | undefined): Body {
   const data = outcome.answer?.data;
-  // What nearly every client asks for that asks at all: there is nothing to put together and to search through.
+  // The path that nearly all clients of this field use: no envelope to build and search.
   if (dataAt === "rows.0.data" && data?.kind === "json") return data.text;
   const envelope = envelopeFromOutcome(outcome);
   if (dataAt === undefined) return envelope;
@@ -54,8 +54,7 @@ export function bodyFromOutcome(outcome: Outcome, dataAt: string | undefined): B
 }
 
 /**
- * What `bodyFromOutcome()` gives, in steps, where it is large and has to be written anew or looked through; undefined for
- * all others.
+ * {@link bodyFromOutcome} in steps, for a large body that has to be encoded or searched; undefined for all others.
  */
 export function largeBodyOf(outcome: Outcome, dataAt: string | undefined): Steps<Body> | undefined {
   const data = outcome.answer?.data;

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from "node:http";
 import type { Call, CallDescription } from "../../call/call.js";
-import { isGone, type Outcome } from "../../call/outcome.js";
+import { isGone, type Outcome, statusCodeOf } from "../../call/outcome.js";
 import type { Performed, Relay } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import { answerPlain, endWith, hasContent, mustClose } from "../../http/exchange.js";
@@ -15,7 +15,7 @@ interface RestOptions extends CallRouteOptions {
   readonly httpStatus: "envelope" | "mirror";
 }
 
-/** The JSON route: HTTP → relay → HTTP. Every answer on it is an envelope, but 405 and preflights. */
+/** The JSON route: HTTP → relay → HTTP. Every answer on it is an envelope, except 405 and preflights. */
 export function createRestHandler(options: RestOptions): PathHandler {
   return createCallRoute(options, (exchange) => answerCall(options, exchange));
 }
@@ -33,7 +33,7 @@ async function answerCall(options: RestOptions, exchange: Exchange): Promise<voi
   }
   const { request, response, queryText } = exchange;
   const { outcome, large } = performed;
-  // Only browsers send it, and only their answers wait for the list.
+  // Only browsers send Origin, so only their answers wait for the lookup of the list.
   const isBrowser = request.headers.origin !== undefined;
   const cors = isBrowser ? await corsFieldsFor(options.allowedOrigins, options.route, request, queryText) : undefined;
   if (response.destroyed || isGone(call?.signal)) return;
@@ -64,16 +64,16 @@ function answerOutcome(
   else endWith(response, body.pieces);
 }
 
-/** A status that an HTTP response with a body cannot have stays in the row alone. */
+/** The row's status, or 200 when an answer with a body cannot have that status. */
 function mirroredStatus(outcome: Outcome): number {
-  const status = outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
+  const status = statusCodeOf(outcome);
   return hasContent(status) ? status : 200;
 }
 
 /** What a route that takes calls needs from the rest of the service. */
 export interface CallRouteOptions extends CallReaderOptions, BrowserOrigins {}
 
-/** Gives the calls on a route to `answer`; preflights and methods that the route does not have are answered here. */
+/** Passes the calls on a route to `answer`; answers preflights and other methods itself. */
 export function createCallRoute(options: CallRouteOptions, answer: (exchange: Exchange) => Promise<void>): PathHandler {
   const { route } = options;
   return (request, response, path) => {

@@ -6,16 +6,16 @@ import { namedKeysOf, parseCallQuery, type Route } from "./read-call.js";
 /** Browser origins on the list of the application with this public key; none when there is no such application. */
 export type AllowedOrigins = (publicKey: string) => Promise<readonly string[]>;
 
-/** Whose lists decide. */
+/** Lookups of allowed browser origins: of one application, and of all. */
 export interface BrowserOrigins {
   readonly allowedOrigins: AllowedOrigins;
   readonly listsOrigin: ListsOrigin;
 }
 
 /**
- * Answers a preflight (Fetch standard, CORS-preflight): the list of the application that the query names decides. Where it
- * names none, as beside a call token, which a preflight does not have, it is enough that some application lists the origin:
- * the call itself is judged by its own.
+ * Answers a preflight (Fetch standard, CORS-preflight). The list of the application that the query names decides. The
+ * query of a call with a call token names none, and a preflight has no token: then any application that lists the
+ * origin is enough. The call itself is judged by its own application's list.
  */
 export async function answerPreflight(
   { allowedOrigins, listsOrigin }: BrowserOrigins,
@@ -37,14 +37,17 @@ export async function answerPreflight(
   allowPreflight(request, response, origin, { methods: route.method, headers: "content-type" });
 }
 
-/** What a preflight is allowed. */
+/** What to allow in the answer to a preflight. */
 interface AllowedRequest {
   readonly methods: string;
-  /** Names of headers, where the preflight asks for none that can be repeated. */
+  /** Header names to allow when those that the preflight requests are missing or malformed. */
   readonly headers: string;
 }
 
-/** The same where nothing names an application: that some list has the origin is enough, the request itself is judged by its own. */
+/**
+ * The same where nothing names an application: any application that lists the origin is enough. The request itself is
+ * judged by its own application's list.
+ */
 export async function answerOriginPreflight(
   { listsOrigin }: Pick<BrowserOrigins, "listsOrigin">,
   request: HttpRequest,
@@ -53,7 +56,7 @@ export async function answerOriginPreflight(
 ): Promise<void> {
   const { origin = "" } = request.headers;
   if (await isListed(listsOrigin, origin)) return allowPreflight(request, response, origin, allowed);
-  answerPlain(response, 403, "This origin is not on the list of any application.", { vary: "Origin" });
+  answerPlain(response, 403, "No application lists this origin.", { vary: "Origin" });
 }
 
 /** Allows the header names that a preflight asks for. */
@@ -83,8 +86,9 @@ export async function corsFieldsFor(
 }
 
 /**
- * CORS fields of an answer; undefined for who is no browser. As for Connect, it is enough that some application lists the
- * origin: a call is performed only for an origin on its own application's list, and a page must be able to read why it was not.
+ * CORS fields of an answer; undefined when the client is not a browser. As for Connect, any application that lists the
+ * origin is enough: the call is performed only for an origin on its own application's list, and a page must be able to
+ * read why it was refused.
  */
 export async function corsFieldsIfListed(
   { listsOrigin }: Pick<BrowserOrigins, "listsOrigin">,
@@ -99,12 +103,15 @@ function corsFieldsAt(origin: string, isAllowed: boolean): Record<string, string
   return { vary: "Origin", ...corsHeaders(origin), "access-control-expose-headers": "x-request-id" };
 }
 
-/** A call token is enough for calls and for reading, but makes no link, whose body names the application, and ends nothing. */
+/**
+ * Whether a call token may stand in for the public key: for calls and for reading. It cannot create a connect link,
+ * whose body names the application, and cannot delete anything.
+ */
 function mayNameNone({ method, queryFields }: Route): boolean {
   return queryFields.has("public_key") && method !== "DELETE";
 }
 
-/** The application whose list counts; undefined when the query is malformed. */
+/** Public key of the application whose list decides; undefined when the query is malformed. */
 function publicKeyOf(request: HttpRequest, route: Route, queryText: string): string | undefined {
   try {
     const named = namedKeysOf(parseCallQuery(queryText, route.queryFields));
@@ -114,13 +121,13 @@ function publicKeyOf(request: HttpRequest, route: Route, queryText: string): str
   }
 }
 
-/** What is wrong with a query stands in the call's row, and a page that names one application must be able to read it. */
+/** The public key in a malformed query: its page must be able to read the row that says what is wrong. */
 function onlyPublicKeyIn(queryText: string): string {
   const keys = new URLSearchParams(queryText).getAll("public_key");
   return keys.length === 1 ? (keys[0] ?? "") : "";
 }
 
-/** When the store cannot be read nothing is allowed to browsers; the row of the call itself says why. */
+/** When the store cannot be read, no origin is allowed; the row of the call itself says why. */
 async function originsOrNone(allowedOrigins: AllowedOrigins, publicKey: string): Promise<readonly string[]> {
   try {
     return publicKey === "" ? [] : await allowedOrigins(publicKey);

@@ -51,7 +51,7 @@ export function routeFromMethod(method: DescMethod): Route {
   const pathFields = [...template.matchAll(/\{(\w+)\}/g)].map((variable) => variable[1] as string);
   return {
     method: pattern.case.toUpperCase(),
-    // With `*` the body is the message, and nothing of it stands in the query.
+    // With `*` the body is the whole message, and the query has no fields of it.
     queryFields: body === "*" ? new Map() : queryFieldsOf(method, [...pathFields, body]),
     match: matcherFor(template),
   };
@@ -86,17 +86,17 @@ export interface CallReaderOptions {
   readonly turns: Turns;
 }
 
-/** One request on its way through a route. */
+/** One request on a route. */
 export interface Exchange {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
   readonly origin: CallOrigin;
-  /** What stands behind the question mark. */
+  /** The query, without its question mark. */
   readonly queryText: string;
 }
 
 /**
- * Reads the call of a request, which is in flight from then on until the response is closed.
+ * Reads the call of a request. The call is in flight from then on until the response is closed.
  *
  * Rejects with RelayError CALL_FORMAT_ERROR, REQUEST_TOO_LARGE or OVERLOADED.
  */
@@ -114,7 +114,7 @@ export async function readCall(options: CallReaderOptions, exchange: Exchange): 
   return callFrom({ options, origin: exchange.origin, fields, query, description, memory, signal });
 }
 
-/** That the caller goes meanwhile is no fault of ours. */
+/** Reads a large body in turns. A caller that disconnects meanwhile is not reported as an internal error. */
 async function readInTurns(
   { turns }: CallReaderOptions,
   body: Bytes,
@@ -148,12 +148,14 @@ export function originOf(
   };
 }
 
-/** A name that is not percent-encoded correctly is no provider's name: kept as it is, nothing matches it. */
+/** Decodes a provider's name. A name that is encoded wrongly is left unchanged, and matches no provider. */
 export function providerNameFrom(raw: string): string {
   return raw.includes("%") ? (decodePercent(raw) ?? raw) : raw;
 }
 
-/** Named, since a compressed body would otherwise only be called no UTF-8. Other values are no coding of bytes. */
+/**
+ * Refuses compressed bodies by name: the error would otherwise only say that they are not UTF-8. Ignores other codings.
+ */
 function requirePlainBody({ headers }: HttpRequest): void {
   if (!/\b(?:gzip|compress|deflate|br|zstd)\b/i.test(headers["content-encoding"] ?? "")) return;
   throw formatError("The content-encoding of the request is not supported. Send the body uncompressed.");
@@ -163,13 +165,13 @@ function* readInSteps(body: Bytes): Steps<CallDescription> {
   return yield* descriptionFromBody(yield* joinedInSteps(body));
 }
 
-/** An empty body means that the call is in the query (compat C11). */
+/** With an empty body the call is read from the query (compat C11). */
 function descriptionFrom(body: Buffer, query: CallQuery): CallDescription {
   const isInQuery = body.length === 0 && query.dotted.length > 0;
   return atOnce(isInQuery ? descriptionFromDotted(query.dotted) : descriptionFromBody(body));
 }
 
-/** What of a request becomes its call. */
+/** The parts of a request that make up its call. */
 interface Read {
   readonly options: CallReaderOptions;
   readonly origin: CallOrigin;
@@ -183,7 +185,7 @@ interface Read {
 function callFrom({ options, origin, fields, query, description, memory, signal }: Read): Call {
   const caller = callerFrom(fields, namedKeysOf(query));
   return {
-    // Member by member: a spread takes V8 longer than reading the request's body.
+    // Member by member: a spread takes longer in V8 than reading the request's body.
     callId: origin.callId,
     requestId: origin.requestId,
     traceContext: origin.traceContext,
@@ -201,7 +203,7 @@ function callFrom({ options, origin, fields, query, description, memory, signal 
   };
 }
 
-/** ProtoJSON of the enum. */
+/** The response mode by its ProtoJSON name. */
 function responseModeFrom(text: string | undefined): ResponseMode {
   if (text === "RESPONSE_MODE_BODY") return "body";
   if (text === undefined || text === "RESPONSE_MODE_DATA" || text === "RESPONSE_MODE_UNSPECIFIED") return "data";
@@ -220,8 +222,8 @@ interface CallQuery {
 }
 
 /**
- * Reads the query strictly: a known name twice, a known name with brackets, a percent sign that starts no escape and
- * bytes that are not UTF-8 are CALL_FORMAT_ERROR. Unknown names are ignored, as clients add cache busters.
+ * Parses the query strictly. Throws CALL_FORMAT_ERROR for a known name that is repeated or has brackets, for a percent
+ * sign that starts no escape, and for bytes that are not UTF-8. Ignores unknown names, since clients add cache busters.
  */
 export function parseCallQuery(query: string, known: ReadonlyMap<string, string>): CallQuery {
   const fields = new Map<string, string>();
@@ -270,7 +272,7 @@ function checkedValue(value: string, field: string): string {
 
 const ENCODED = /[%+]/;
 
-/** Nothing of the query is encoded, as in most calls. */
+/** For a query without encoded characters, as in most calls. */
 function asWritten(raw: string): string {
   return raw;
 }

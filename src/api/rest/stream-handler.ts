@@ -14,8 +14,8 @@ interface StreamHandlerOptions extends CallRouteOptions {
 }
 
 /**
- * The raw route: the provider's own status, fields and body as they come. What fails before the head is an error row with
- * the HTTP status of its reason; what fails later is an answer cut short, which every client can tell from a whole one.
+ * The raw route: streams the provider's own status, fields and body. A failure before the head is an error row with the
+ * HTTP status of its reason. A later failure cuts the answer short: every client can tell it from a complete one.
  */
 export function createStreamHandler(options: StreamHandlerOptions): PathHandler {
   return createCallRoute(options, (exchange) => answerStream(options, exchange));
@@ -42,15 +42,15 @@ async function answerStream(options: StreamHandlerOptions, exchange: Exchange): 
 interface StreamWriter {
   readonly response: HttpResponse;
   readonly fieldsOf: (head: AnswerHead) => Record<string, string> | Promise<Record<string, string>>;
-  /** Answers a call that has no head of a provider. */
+  /** Answers a call that failed before the provider's head. */
   readonly answerRow: (outcome: ErrorOutcome) => void | Promise<void>;
 }
 
-/** Writes an answer as it comes, until it ends or the caller is gone. */
+/** Writes the parts of an answer as they arrive, until it ends or the caller disconnects. */
 export async function writeStream(parts: StreamParts, signal: Call["signal"], writer: StreamWriter): Promise<void> {
   const write = async (part: StreamPart) => !isGone(signal) && writePart(part, writer);
   if (Symbol.asyncIterator in parts) {
-    // Leaving the loop lets the provider's socket go.
+    // Leaving the loop releases the provider's socket.
     for await (const part of parts) if (!(await write(part))) break;
   } else {
     await write(parts[0]);
@@ -78,20 +78,20 @@ async function writePart(part: StreamPart, { response, fieldsOf, answerRow }: St
   }
 }
 
-/** One write to the socket, with its length; an answer to HEAD may tell another one. */
+/** Answers in one write, with a content-length if there is a body; an answer to HEAD keeps the one it has. */
 function writeWhole(response: HttpResponse, statusCode: number, fields: Record<string, string>, body: Buffer): void {
   const hasBody = body.length > 0 && hasContent(statusCode);
   if (hasBody) fields["content-length"] = String(body.length);
   response.writeHead(statusCode, fields);
   if (!hasBody) response.end();
   else if (body.length > MAX_TEXT_BYTES) response.end(body);
-  // As text node:http puts it behind the head; bytes are a second piece of what is written.
+  // As text node:http joins it to the head; bytes would be a second piece to write.
   else response.end(body.toString("latin1"), "latin1");
 }
 
 /**
- * Provider fields that keep their names: they speak of the answer and its body, and neither a browser nor a proxy, cache or
- * web server in front of the relay acts on them. Every other name might be one that somebody acts on, such as
+ * Provider fields that keep their names: they describe the answer and its body, and no browser, proxy, cache or web
+ * server in front of the relay acts on them. Any other name might be one that something acts on, such as
  * X-Accel-Redirect, X-LiteSpeed-Location, CDN-Cache-Control or Location.
  */
 const KEPT = new Set([
@@ -116,7 +116,9 @@ const KEPT = new Set([
   "warning",
 ]);
 
-/** Families of such fields: limits, pages and counts, ids, scopes, versions, checksums; what large APIs call their own. */
+/**
+ * Patterns of such fields: rate limits, paging and counts, ids, scopes, versions, checksums, prefixes of large APIs.
+ */
 const KEPT_FAMILIES = [
   /^(?:[a-z0-9]+-)*rate-?limit(?:-|$)/,
   /^x-(?:total|count|page|per-page|next|prev|first|last|offset|cursor|pagination|wp-total)/,
@@ -126,23 +128,25 @@ const KEPT_FAMILIES = [
   /^(?:x-)?(?:amz|amzn|anthropic|discord|dropbox|facebook|fb|github|gitlab|goog|guploader|hubspot|ms|odata|openai|sforce|shopify|slack|stripe|zendesk)-/,
 ];
 
-/** Links that a browser loads, and a server in front pushes, by itself; the others lead to further pages. */
+/**
+ * Relations of links that a browser loads, or a server in front pushes, by itself. Other links lead to further pages.
+ */
 const LOADED_LINK = /pre(?:load|fetch|connect|render)|stylesheet|icon|manifest/i;
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** What node:http refuses to write: the parser lets DEL through. */
+/** Characters that node:http refuses to write: its parser accepts DEL. */
 const UNWRITABLE = /[^\t\x20-\x7e\x80-\xff]/;
-/** RFC 9110 section 5.6.2; a name that held the token is none after redaction. */
+/** RFC 9110 section 5.6.2. After redaction a name that held the token is not valid any more. */
 const FIELD_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /**
- * Fields of an answer on the raw route. Pure. The provider's, byte for byte; those that somebody might act on come as
- * `x-provider-…`, where a caller finds them: also the length of a body that may be shorter after redaction, and the name
- * that the provider gave the request.
+ * Fields of an answer on the raw route: the provider's, byte for byte. Those that something might act on are renamed to
+ * `x-provider-…`, also content-length, since the body may be shorter after redaction, and the provider's request id.
+ * Pure.
  *
- * @param cors fields for a browser; undefined when none asks.
- * @param alsoKept further names that are kept, as the head has them.
+ * @param cors fields for a browser; undefined when the client is not a browser.
+ * @param alsoKept further names to keep, spelled as in the head.
  */
 export function fieldsFromHead(
   head: AnswerHead,
@@ -167,18 +171,18 @@ export function fieldsFromHead(
 
 const OWN_FIELDS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
-  // A provider's page must not run as one of ours, whatever its type.
+  // A provider's page must not run as a page of the relay, whatever its type.
   "content-security-policy": "sandbox; default-src 'none'",
   "cross-origin-resource-policy": "same-origin",
   "x-content-type-options": "nosniff",
 };
 
-/** By the name that a provider wrote; the same few come with nearly every answer, and are not judged again. */
+/** Cache: name as the provider wrote it → {@link nameFor}. The same few names come with nearly every answer. */
 const names = new Map<string, string>();
 const MAX_NAMES = 1000;
 const MAX_NAME_LENGTH = 64;
 
-/** What a provider's field is called when it leaves; empty for what is no name. */
+/** The name of a provider's field in our answer; empty when it is not a valid name. */
 function nameFor(written: string): string {
   const known = names.get(written);
   if (known !== undefined) return known;
@@ -194,15 +198,15 @@ function isKept(name: string): boolean {
   return KEPT.has(name) || KEPT_FAMILIES.some((family) => family.test(name));
 }
 
-/** Of a link its relation, not where it leads. */
+/** Judges the relation of a link, not its target. */
 function mayBeLoaded(link: string): boolean {
   return LOADED_LINK.test(link.replace(/<[^<>]*>/g, ""));
 }
 
 /**
- * Answers with the row of a call that has no head of a provider: JSON, with the status of its reason.
+ * Answers a call that failed before the provider's head with its row: JSON, with the status of its reason.
  *
- * @param typeField names the row's type; no answer of a provider has it, whatever its status.
+ * @param typeField name of the field for the row's errorType; no answer of a provider has it, whatever its status.
  * @param more further fields.
  */
 export function writeRow(

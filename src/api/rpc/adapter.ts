@@ -56,8 +56,8 @@ export interface RpcAdapterOptions extends ConnectRouterOptions {
 }
 
 /**
- * Answers requests to its paths, as a PathHandler does. `readAhead` is the beginning of the body, or all of it, when
- * somebody has read that far already.
+ * Answers requests to its paths, as a PathHandler does. `readAhead` is the part of the body that was read already,
+ * which may be all of it.
  */
 export type RpcHandler = (
   request: HttpRequest,
@@ -67,9 +67,9 @@ export type RpcHandler = (
 ) => Promise<void> | undefined;
 
 /**
- * connect-node's own adapter, but for what it does not do: it prints whole error objects to the console when a response
- * cannot be written (threats 6.3), its fallback cannot be asked whether a path is an RPC's, it knows no CORS, names no
- * methods with a 405 (RFC 9110 section 15.5.6), quotes requests in errors, and leaves unread bodies on connections.
+ * Replaces connect-node's own adapter, which prints whole error objects to the console when a response cannot be
+ * written (threats 6.3), cannot tell whether a path belongs to an RPC, has no CORS, lists no methods with a 405
+ * (RFC 9110 section 15.5.6), quotes requests in errors, and leaves unread bodies on connections.
  */
 export function createRpcAdapter(options: RpcAdapterOptions): RpcHandler {
   const router = createConnectRouter({ ...options, acceptCompression: COMPRESSIONS });
@@ -81,10 +81,10 @@ export function createRpcAdapter(options: RpcAdapterOptions): RpcHandler {
   };
 }
 
-/** A method that is served. */
+/** A served method. */
 interface Method {
   readonly handler: UniversalHandler;
-  /** Of its message, where it takes one; undefined for a stream of them. */
+  /** Counter for its request message; undefined when it takes a stream of messages. */
   readonly parts: BinaryParts | undefined;
 }
 
@@ -102,9 +102,9 @@ async function answer(
   const address = options.clientAddress(request);
   const memory = options.budget.open(clientNetworkOf(address));
   const signal = watchCaller(response, memory);
-  // connect-node waits for it before it writes on, and over HTTP/2 nothing else tells it that the caller is gone.
+  // connect-node waits for 'drain' before it writes on; over HTTP/2 nothing else tells it that the caller is gone.
   response.on("close", () => response.emit("drain"));
-  // Watch of the health service and reflection last, and hold nothing worth counting.
+  // Watch of the health service and reflection are long-lived, and hold hardly any memory.
   if (parts === undefined) memory.release();
   try {
     if (await answeredAsPreflight(options.listsOrigin, request, response)) return;
@@ -114,7 +114,7 @@ async function answer(
     shortenTimeout(asked.header);
     leaveUtf8Out(asked.header);
     const message = parts && messageFrom(options, parts, asked.header);
-    // A stream of messages is handed on as it comes.
+    // A stream of messages is passed through.
     const universal = await handler({
       ...asked,
       body: message ? inOnePiece(counted(body, memory, signal, response), message) : body,
@@ -128,25 +128,25 @@ async function answer(
   }
 }
 
-/** connect knows few spellings of a charset, of which UTF-8 is the only one that may be named (RFC 9110 section 5.6.6). */
+/** Removes a UTF-8 charset, the only one allowed: connect accepts few of its spellings (RFC 9110 section 5.6.6). */
 function leaveUtf8Out(header: Headers): void {
   const { essence, charset } = parseMediaType(header.get("content-type") ?? "");
   if (charset !== undefined && isUtf8Charset(charset)) header.set("content-type", essence);
 }
 
-/** A method that performs something for one message, and may answer with many. */
+/** Whether a method takes one request message; it may answer with many. */
 function takesOneMessage(handler: UniversalHandler): boolean {
   return isUnary(handler) || handler.service.typeName === RelayService.typeName;
 }
 
-/** @param header fields of its request; changed in place to those of what connect is going to read. */
+/** @param header fields of the request; changed in place to describe the body that connect is going to read. */
 function messageFrom({ readMaxBytes }: RpcAdapterOptions, parts: BinaryParts, header: Headers): MessageOptions {
   const form = messageFormFrom(header, COMPRESSIONS);
   describeAsPlain(header, form);
   return { form, parts, maxBytes: readMaxBytes };
 }
 
-/** The body of a request, refused when the memory budget has no room for it, and cut off when it has to give way. */
+/** Reserves memory for the body of a request: refuses it when there is no room, cuts it off when it is evicted. */
 async function* counted(
   body: AsyncIterable<Uint8Array>,
   memory: Reservation,
@@ -166,8 +166,8 @@ async function* counted(
 }
 
 /**
- * Reads the rest of a request that was refused half-way: on HTTP/1.1 it stands before the next request, and many clients
- * of HTTP/2 hold it, with their connection, until we take it. A stream of messages is the handler's to read.
+ * Reads the rest of a request that was refused half-way. On HTTP/1.1 it is in front of the next request, and many
+ * HTTP/2 clients hold it, and their connection, until it is read. A stream of messages is left to the handler.
  */
 async function settleRequest(
   { readMaxBytes }: RpcAdapterOptions,
@@ -185,7 +185,7 @@ function isUnary({ method }: UniversalHandler): boolean {
   return method.methodKind === "unary";
 }
 
-/** A large message is written slice by slice, see `endWith()`; the messages of a stream are small. */
+/** Writes a large message slice by slice, see `endWith()`; messages of a stream are small. */
 function inSlices({ body, ...rest }: UniversalServerResponse): UniversalServerResponse {
   return body === undefined ? rest : { ...rest, body: slicesFrom(body) };
 }
@@ -194,36 +194,36 @@ async function* slicesFrom(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
   for await (const piece of body) yield* slicesOf({ pieces: [piece] });
 }
 
-/** RFC 9110 section 15.5.6: a 405 names the methods that are allowed. */
+/** Adds the allowed methods to a 405 (RFC 9110 section 15.5.6). */
 function withAllow(universal: UniversalServerResponse, { allowedMethods }: UniversalHandler): UniversalServerResponse {
   if (universal.status !== 405) return universal;
   return { ...universal, header: new Headers({ allow: allowedMethods.join(", ") }) };
 }
 
 function isCallerGone(error: unknown, response: HttpResponse): boolean {
-  // A response of HTTP/2 does not know that its stream was reset, one of HTTP/1.1 learns later than its writes (ECANCELED,
-  // from Node.js 26 on) that its socket is gone.
+  // An HTTP/2 response does not know that its stream was reset. An HTTP/1.1 response learns that its socket is gone
+  // only after its writes have failed (ECANCELED, from Node.js 26 on).
   const { destroyed } = response instanceof ServerResponse ? (response.socket ?? response) : response.stream;
   return destroyed || ConnectError.from(error).code === Code.Aborted;
 }
 
-/** The body of one request, of which the reader may leave a rest. */
+/** The body of one request, which the reader may leave unfinished. */
 interface RequestBody extends AsyncIterable<Uint8Array> {
-  /** Reads the rest and throws it away. Gives up above `maxBytes`, at once when so many are announced. */
+  /** Reads and discards the rest. Gives up above `maxBytes`, at once when more are announced. */
   drain(maxBytes: number): Promise<void>;
 }
 
 /**
- * A body that a reader can leave without ending it. connect leaves a message that is over the limit, which ends the
- * stream of a request; an HTTP/1.1 connection with an ended, unread request answers nothing more and stays open.
+ * A body that a reader can leave without ending its stream. connect stops reading a message over the limit, which would
+ * end the request's stream; an HTTP/1.1 connection with an ended, unread request answers nothing more and stays open.
  *
- * @param readAhead what was read of it before, and comes first.
+ * @param readAhead the part that was read already; it comes first.
  */
 function createRequestBody(request: HttpRequest, readAhead?: Uint8Array): RequestBody {
   const rest: AsyncIterator<Uint8Array> = request[Symbol.asyncIterator]();
   const chunks = readAhead === undefined ? rest : after(readAhead, rest);
   return {
-    // Without a return(): that is what ends the stream.
+    // Without a return(), which would end the stream.
     [Symbol.asyncIterator]: () => ({ next: () => chunks.next() }),
     drain: (maxBytes) => drain(chunks, Number(request.headers["content-length"] ?? 0), maxBytes),
   };
@@ -247,9 +247,9 @@ const ALLOWED_HEADERS = [...cors.allowedHeaders, "Authorization", "X-Partner-Key
 const EXPOSED_HEADERS = [...cors.exposedHeaders, "X-Request-Id"].join(", ");
 
 /**
- * CORS for browsers that speak Connect or gRPC-Web. A preflight names no application (the public key is in the
- * message), so an origin that any active application lists passes here; the call itself is then judged by its own
- * application's list. When the store cannot be read nothing is allowed to browsers; the row of a call says why.
+ * CORS for browsers that use Connect or gRPC-Web. A preflight names no application (the public key is in the message),
+ * so an origin that any active application lists passes here; the call itself is then judged by its own application's
+ * list. When the store cannot be read, no origin is allowed; the row of a call says why.
  *
  * Returns true when the request was a preflight and is answered.
  */
@@ -274,7 +274,7 @@ async function answeredAsPreflight(
   return true;
 }
 
-/** Lets the scripts of a listed origin read the answer that follows. */
+/** Sets the CORS fields with which scripts of a listed origin can read the answer. */
 export async function allowPage(listsOrigin: ListsOrigin, origin: string, response: HttpResponse): Promise<void> {
   response.setHeader("vary", "Origin");
   if (!(await isListed(listsOrigin, origin))) return;

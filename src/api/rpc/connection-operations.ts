@@ -29,17 +29,17 @@ import type { Connection } from "../../oauth/connection.js";
 import { disconnect } from "../../oauth/disconnect.js";
 import { toldStateOf } from "../../oauth/refreshable.js";
 
-/** The methods about connections: message → message. Every one rejects with RelayError, and nothing else. */
+/** The connection methods: message → message. Each rejects only with RelayError. */
 export interface ConnectionOperations {
   listConnections(request: ListConnectionsRequest, caller: CallerFields): Promise<ListConnectionsResponse>;
   deleteConnection(request: DeleteConnectionRequest, caller: CallerFields): Promise<DeleteConnectionResponse>;
   createConnectLink(request: CreateConnectLinkRequest, caller: CallerFields): Promise<CreateConnectLinkResponse>;
 }
 
-/** A user has at most one for each provider. */
+/** Far above what a user has: at most one for each provider. */
 const MAX_CONNECTIONS = 1000;
 
-/** Creates the methods. REST and the RPCs use the same, each in front of it. */
+/** Creates the methods, which the REST routes and the RPCs share. */
 export function createConnectionOperations(options: AuthorizationOptions): ConnectionOperations {
   const { connections, pending, now } = options;
   return {
@@ -55,7 +55,8 @@ export function createConnectionOperations(options: AuthorizationOptions): Conne
     },
     async deleteConnection(request, caller) {
       const { application, userId } = await requireCaller(options, request, caller);
-      // One that is no longer in the catalogue is taken as written: its connections can still be listed and ended.
+      // A provider that is no longer in the catalogue is taken as written, so that its connections can still be
+      // deleted.
       const providerName = options.catalog.find(request.providerName)?.name ?? request.providerName;
       const revocation = await pending.track(
         disconnect(options, { applicationId: application.id, userId, providerName }),
@@ -84,15 +85,15 @@ export function createConnectionOperations(options: AuthorizationOptions): Conne
   };
 }
 
-/** What a method asks of its caller. */
+/** What a method requires of its caller. */
 interface Demand {
-  /** What the caller must show; what the application asks for by default. */
+  /** The proof that the caller must have; by default what the application requires. */
   readonly callerAuth?: Application["callerAuth"];
-  /** Call tokens are for calls: whoever holds one can neither end a connection nor have another account connected. */
+  /** Accepts a call token. Its holder must not delete a connection or connect another account. */
   readonly takesCallToken?: true;
 }
 
-/** The application and the user, when the caller may act for that user. */
+/** Returns the application and the user. Rejects unless the caller may act for that user. */
 async function requireCaller(
   options: AuthorizationOptions,
   request: Pick<ListConnectionsRequest, "publicKey" | "userId" | "userSignature" | "privateKey">,
@@ -104,7 +105,7 @@ async function requireCaller(
   if (callToken !== undefined && !takesCallToken) {
     throw new RelayError(
       "CALLER_NOT_ALLOWED",
-      "A call token is for calls alone. Send what the application itself has.",
+      "A call token is only for calls. Send the application's own credential.",
     );
   }
   requireCallerIds({ publicKey, userId });
@@ -114,12 +115,12 @@ async function requireCaller(
   return { application, userId, callToken };
 }
 
-/** Under which names a call token may have the provider of a connection, which need not be in the catalogue any more. */
+/** The names by which a call token may list a connection's provider, which may have left the catalogue. */
 function namesOf({ catalog }: AuthorizationOptions, providerName: string): readonly string[] {
   return [providerName, ...(catalog.find(providerName)?.aliases ?? [])];
 }
 
-/** An allow-list of members, so that no token is ever among them. */
+/** Copies an allow-list of members, so that a token can never be among them. */
 function messageFromConnection(connection: Connection, now: number): ConnectionMessage {
   const { state, reason } = toldStateOf(connection, now);
   const time = (ms: number | undefined) => (ms === undefined ? undefined : timestampFromMs(ms));

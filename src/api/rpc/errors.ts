@@ -3,7 +3,7 @@ import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { TOO_MANY_KEYS, TOO_MANY_PARTS } from "./message-parts.js";
 import { changeLastEnvelope, withChanges } from "./one-message.js";
 
-/** https://connectrpc.com/docs/protocol/#streaming-rpcs: the envelope is the end of the stream. */
+/** Marks the last envelope of a stream (https://connectrpc.com/docs/protocol/#streaming-rpcs). */
 const END_STREAM_FLAG = 0b10;
 
 /** An error as JSON (https://connectrpc.com/docs/protocol/#error-codes). */
@@ -13,12 +13,12 @@ interface ErrorJson {
   readonly details?: unknown;
 }
 
-/** What is read of an error that is compressed: only one that quotes much is so long. */
+/** Stands for a compressed error: only one that quotes much of a message is long enough to be compressed. */
 const LONG_ERROR: ErrorJson = { code: "invalid_argument" };
 
 /**
- * The answer of a unary call, but for a message that cannot be decoded: that is the caller's fault in either encoding,
- * not ours.
+ * The answer of a unary call. An error for a message that cannot be decoded becomes 400 in either encoding: it is the
+ * caller's fault, not the server's.
  */
 async function withUnaryError(universal: UniversalServerResponse): Promise<UniversalServerResponse> {
   const { status, header, body } = universal;
@@ -33,7 +33,7 @@ async function withUnaryError(universal: UniversalServerResponse): Promise<Unive
   return { status: 400, header: new Headers(fields), body: iterableOf([answer]) };
 }
 
-/** The same of a stream, whose error stands in its end. */
+/** The same for a stream, whose error is in its last envelope. */
 function withEndStreamError(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const chunk = changeLastEnvelope(END_STREAM_FLAG, (data) => {
     const end = data === undefined ? { error: LONG_ERROR } : parseJson<{ readonly error?: ErrorJson }>(data);
@@ -43,7 +43,7 @@ function withEndStreamError(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint
   return withChanges(body, { chunk });
 }
 
-/** Undefined for every other error: only ours have details, and they quote nothing. */
+/** The error to send for a message that cannot be decoded; undefined for others. Errors with details are our own. */
 function decodeErrorFrom({ code, message, details }: ErrorJson): ErrorJson | undefined {
   const text = String(message ?? "");
   const isDecodeFault = code === "invalid_argument" || (code === "internal" && text.startsWith(BINARY_FAULT));
@@ -59,18 +59,18 @@ async function* iterableOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8A
   yield* chunks;
 }
 
-/** https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md: the envelope holds the trailers. */
+/** Marks the envelope with the trailers (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md). */
 const TRAILERS_FLAG = 0x80;
 
 const INVALID_ARGUMENT = String(Code.InvalidArgument);
 
-/** An answer over gRPC, whose trailers say no more than where a message that cannot be decoded is wrong. */
+/** An answer over gRPC whose trailers do not quote a message that cannot be decoded. */
 function withGrpcError(body: AsyncIterable<Uint8Array>, trailer: Headers): AsyncIterable<Uint8Array> {
-  // They are filled while the body is made.
+  // The trailers are set while the body is produced.
   return withChanges(body, { end: () => void changeStatus(trailer) });
 }
 
-/** The same over gRPC-Web, where the trailers are the last envelope; only those that quote much are compressed. */
+/** The same over gRPC-Web, where the trailers are the last envelope. They are compressed only if they quote much. */
 function withGrpcWebError(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const chunk = changeLastEnvelope(TRAILERS_FLAG, (data) => {
     const trailer = data === undefined ? new Headers({ "grpc-status": INVALID_ARGUMENT }) : trailerFrom(data);
@@ -79,7 +79,9 @@ function withGrpcWebError(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8A
   return withChanges(body, { chunk });
 }
 
-/** Returns false for every other status: only ours have details, and they quote nothing. Changes it in place. */
+/**
+ * Rewrites the status of a message that cannot be decoded, in place. False for others; those with details are our own.
+ */
 function changeStatus(trailer: Headers): boolean {
   if (trailer.get("grpc-status") !== INVALID_ARGUMENT || trailer.has("grpc-status-details-bin")) return false;
   const text = decodeURIComponent(trailer.get("grpc-message") ?? "");
@@ -97,8 +99,8 @@ function bytesFrom(trailer: Headers): Uint8Array {
 }
 
 /**
- * The answer of connect over any of its protocols, but for what it quotes of a message that cannot be decoded, which may
- * be a secret in the wrong place (threats J14).
+ * The answer of connect over any of its protocols, without quotes from a message that cannot be decoded, which may be a
+ * secret in the wrong place (threats J14).
  */
 export async function withDecodeError(universal: UniversalServerResponse): Promise<UniversalServerResponse> {
   const { header, body, trailer } = universal;
@@ -109,10 +111,10 @@ export async function withDecodeError(universal: UniversalServerResponse): Promi
   return trailer === undefined ? universal : { ...universal, body: withGrpcError(body, trailer) };
 }
 
-/** What the decoder of the binary encoding says first; it quotes nothing. */
+/** How errors of the binary decoder begin; they quote nothing. */
 const BINARY_FAULT = "parse binary: ";
 
-/** Texts of connect that quote nothing but numbers. */
+/** Error texts of connect that quote only numbers. */
 const PLAIN = [
   new RegExp(`^${BINARY_FAULT}.*$`, "s"),
   /^protocol error: invalid (?:connect|grpc) timeout value/,
@@ -125,8 +127,8 @@ const PLAIN = [
 ];
 
 /**
- * The text of an error about a message that cannot be decoded, without what it quotes of it (threats J14), but for the
- * name of a field that is not in the schema. Pure.
+ * The error text for a message that cannot be decoded, without quotes from it (threats J14), except the name of a field
+ * that is not in the schema. Pure.
  */
 function textFromDecodeFault(message: string): string {
   const found = messageFaultFrom(message);
@@ -134,29 +136,29 @@ function textFromDecodeFault(message: string): string {
   return PLAIN.map((pattern) => pattern.exec(message)?.[0]).find(Boolean) ?? "The message cannot be decoded.";
 }
 
-/** What the JSON decoder of protobuf says in front of the part that quotes the message; the name is the schema's. */
+/** How errors of protobuf's JSON decoder begin, before they quote the message; the name is from the schema. */
 const PLACE = /^cannot decode (?:(?:message|field|enum) )?[\w.]+ from JSON/;
 
 /**
- * A key that is unknown and reads as the name of a field, in either spelling: words of letters. A token or a key of
- * random characters does not, and is not told.
+ * An unknown key that looks like a field name, in either spelling: words of letters. A token or another key of random
+ * characters does not match, and is not quoted.
  */
 const UNKNOWN_NAME = /^: key "(?=.{1,40}")([a-z]+(?:_[a-z]+|[A-Z][a-z]+)*)" is unknown$/;
 
-/** How V8 ends what it says of a text that is no JSON; a value that is quoted ends with a quote. */
+/** How V8's errors for invalid JSON end; a quoted value would end with a quote. */
 const NO_JSON =
   / (?:is not valid JSON|end of JSON input|(?:in|after) JSON at position \d+(?: \(line \d+ column \d+\))?)$/;
 
-/** What follows it, and how to say so without a quotation. */
+/** The rest of the error → what to say without quoting. */
 const FAULTS: ReadonlyArray<readonly [pattern: RegExp, text: string]> = [
   [/^: key ".*" is unknown$/s, "it has a field that is not in the schema"],
   [/^: duplicate (?:object|map) key "/, "an object in it has the same key twice"],
   [/^: set multiple times$/, "it is given more than once"],
-  [/^: maximum recursion depth/, "it is nested too deep"],
-  [NO_JSON, "it is not one JSON object"],
+  [/^: maximum recursion depth/, "it is nested too deeply"],
+  [NO_JSON, "it is not valid JSON"],
 ];
 
-/** What is wrong with a message in JSON, without a quotation. */
+/** What is wrong with a JSON message, without quoting it. */
 interface MessageFault {
   /** Which message, field or enum, by the schema's name. */
   readonly place: string;
@@ -164,8 +166,8 @@ interface MessageFault {
 }
 
 /**
- * Reads the text of an error of protobuf's JSON decoder, and leaves out what it quotes of the message (threats J14), but
- * for the name of a field that is not in the schema. Undefined for any other text. Pure.
+ * Reads an error text of protobuf's JSON decoder, and leaves out its quotes from the message (threats J14), except the
+ * name of a field that is not in the schema. Undefined for any other text. Pure.
  */
 export function messageFaultFrom(text: string): MessageFault | undefined {
   const place = PLACE.exec(text)?.[0];

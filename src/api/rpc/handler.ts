@@ -37,12 +37,12 @@ import {
 import { JSON_OPTIONS, rowFromOutcome } from "./row.js";
 
 /**
- * Health and reflection take names. Small, because connect looks at all chunks of an unfinished message again for each
- * chunk that comes, and a stream of messages cannot be read in blocks.
+ * Health and reflection take only names. The limit is small because connect scans all chunks of an unfinished message
+ * again for each new chunk, and a stream of messages cannot be joined into blocks first.
  */
 const NAMES_ONLY = { readMaxBytes: 4096 };
 
-/** Compressing a download costs more than all the rest of the relay, and most of what is large is compressed already. */
+/** Compressing a download costs more than the rest of the relay, and most large bodies are compressed already. */
 const NEVER_COMPRESSED = { compressMinBytes: Number.POSITIVE_INFINITY };
 
 /** What the typed protocols need from the rest of the service. */
@@ -64,7 +64,7 @@ export function createRpcHandler(options: RpcOptions): RpcHandler {
         ...createConnectionService(options.connections, options.onFault),
         callStream: createCallStream(options),
       });
-      // Again, since an option of one method can be given in no other way: the method that comes last counts.
+      // Registered again, the only way to set an option for one method: the last registration counts.
       router.rpc(RelayService.method.callStream, createCallStream(options), NEVER_COMPRESSED);
       router.service(
         Health,
@@ -91,7 +91,7 @@ export function createRpcHandler(options: RpcOptions): RpcHandler {
   });
 }
 
-/** `CallStream` of relay.v1.RelayService: message → relay → messages, as they come. RPC code OK, whatever happens. */
+/** `CallStream` of relay.v1.RelayService: message → relay → stream of messages. The RPC code is always OK. */
 function createCallStream(options: RelayServiceOptions): ServiceImpl<typeof RelayService>["callStream"] {
   return async function* callStream(request, handlerContext) {
     const context = callContextFrom(handlerContext);
@@ -129,7 +129,7 @@ function messageFromFailure(outcome: ErrorOutcome): CallStreamResponse {
   return create(CallStreamResponseSchema, { part: { case: "row", value: rowFromOutcome(outcome) } });
 }
 
-/** RPC code of each reason that these methods fail with; others are faults of ours. */
+/** RPC code of each reason that these methods fail with; any other reason is an internal error. */
 const CODES: Partial<Record<Reason, Code>> = {
   CALL_FORMAT_ERROR: Code.InvalidArgument,
   INVALID_PUBLIC_KEY: Code.Unauthenticated,
@@ -142,7 +142,7 @@ const CODES: Partial<Record<Reason, Code>> = {
   OVERLOADED: Code.ResourceExhausted,
 };
 
-/** The methods of relay.v1.RelayService about connections: refusals are RPC errors with an ErrorDetail. */
+/** The connection methods of relay.v1.RelayService; refusals are RPC errors with an ErrorDetail. */
 function createConnectionService(
   operations: ConnectionOperations,
   onFault: (where: string, error: unknown) => void,

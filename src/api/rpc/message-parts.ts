@@ -6,38 +6,38 @@ import { CALL_JSON_LIMITS } from "../../call/call.js";
 import { createJsonText, stringEnd } from "../../json/json-scan.js";
 
 /**
- * Most parts of a message, of which a value in a payload has two: far beyond any API. protobuf-es makes objects of each,
- * all in one go and before anybody knows whose call it is: of ten mebibytes of empty lists five million, for which it
- * holds everybody else up for five seconds. `body` is one part, whatever stands in it.
+ * Most parts of a message; a value in a payload has two. Far more than any API needs. protobuf-es creates objects for
+ * each part, in one go and before the caller is known: from 10 MiB of empty lists five million, which blocks the event
+ * loop for five seconds. `body` is one part, whatever it contains.
  */
 const MAX_PARTS = 200_000;
 
 /**
- * Most keys of a message in JSON: each of payload, headers and query string may have as many as a payload of the JSON
- * route. Long ones take protobuf-es ten times as long as other parts.
+ * Most keys of a message in JSON: payload, headers and query string may each have as many as a payload of the JSON
+ * route. A long key takes protobuf-es ten times as long as another part.
  */
 export const MAX_MESSAGE_KEYS: number = 3 * CALL_JSON_LIMITS.maxKeys;
 
-/** What is said of a message that has more. */
+/** Error text for a message with more keys. */
 export const TOO_MANY_KEYS = `the message has more than ${MAX_MESSAGE_KEYS} keys`;
 
-/** What is said of a message that has more parts. */
-export const TOO_MANY_PARTS = `the message has more than ${MAX_PARTS} parts; send a payload of so many values as body`;
+/** Error text for a message with more parts. */
+export const TOO_MANY_PARTS = `the message has more than ${MAX_PARTS} parts; send a payload this large in body`;
 
 /**
- * Refuses a message in protobuf's encoding that has too many parts: fields at any depth of what the schema says are
- * messages. What cannot be decoded is not judged beyond the place where decoding ends, too.
+ * Refuses a binary protobuf message with too many parts: fields at any depth, in whatever the schema says is a message.
+ * A message that cannot be decoded is counted only up to the fault, where decoding ends as well.
  *
- * @param parts of messages of its kind.
+ * @param parts the counter for this message type.
  * @throws ConnectError INVALID_ARGUMENT.
  */
 export function requireFewParts(parts: BinaryParts, message: Uint8Array): void {
   if (!parts.areWithin(message, MAX_PARTS)) throw tooManyParts();
 }
 
-/** The same of a message in JSON: members, elements, objects and arrays count, and members once more as keys. */
+/** The same for a message in JSON: members, elements, objects and arrays count as parts, and members also as keys. */
 export function requireFewPartsOfJson(message: Uint8Array): void {
-  // Each has one byte or more.
+  // Each key and part takes at least one byte.
   if (message.length > MAX_MESSAGE_KEYS) requireFewMarks(message);
 }
 
@@ -52,7 +52,7 @@ function requireFewMarks(message: Uint8Array): void {
   let keys = 0;
   for (let at = 0; at < message.length; at++) {
     const byte = message[at] as number;
-    // One before its end, from where the loop goes on.
+    // Minus one, since the loop increments it.
     if (byte === QUOTE) at = stringEnd(text, at) - 1;
     else if (MARKS.has(byte)) {
       if (++parts > MAX_PARTS) throw tooManyParts();
@@ -65,28 +65,30 @@ function tooManyParts(): ConnectError {
   return new ConnectError(TOO_MANY_PARTS, Code.InvalidArgument);
 }
 
-/** Counts the fields of messages of one kind in protobuf's encoding. */
+/** Counts the fields in binary protobuf messages of one type. */
 export interface BinaryParts {
   /**
-   * Whether there are at most so many, at any depth. Of what cannot be decoded, as far as it can. What protobuf-es copies
-   * while it decodes counts each time.
+   * Whether a message has at most `most` fields, at any depth. A message that cannot be decoded is counted up to the
+   * fault. What protobuf-es copies while decoding counts again for each copy.
    */
   areWithin(message: Uint8Array, most: number): boolean;
 }
 
-/** What stands in a message, by number: how to step over a field, or what stands in that. */
+/** A message type: for each field number how to skip the field, or the shape of the message in it. */
 interface Shape {
   readonly fields: Map<number, WireType | Shape>;
-  /** protobuf-es does not step over what it does not know in the entry of a map. */
+  /** A map entry; protobuf-es does not skip unknown fields in it. */
   readonly isEntry: boolean;
-  /** It is one Struct in a message, which protobuf-es holds as an object: to add to it, it copies all of it. */
+  /**
+   * A single Struct in a message, which protobuf-es holds as a JSON object and copies whole to merge another one in.
+   */
   readonly isCopied: boolean;
 }
 
-/** Messages within messages and entries of maps that protobuf-es reads: entries do not count there. */
+/** Messages and map entries within one another that protobuf-es reads; its own limit does not count entries. */
 const MAX_DEPTH = 200;
 
-/** Creates a counter. It reads tags and lengths, and steps over values just as protobuf-es reads them. */
+/** Creates a counter. It reads tags and lengths, and skips values exactly as protobuf-es reads them. */
 export function createBinaryParts(schema: DescMessage): BinaryParts {
   const shape = shapeOf(schema, new Map());
   return {
@@ -95,7 +97,7 @@ export function createBinaryParts(schema: DescMessage): BinaryParts {
       try {
         counter.count(shape, message.length);
       } catch {
-        // protobuf-es gets no further, and says what is wrong.
+        // protobuf-es stops at the same place, and reports the error.
       }
       return !counter.isOver;
     },
@@ -114,9 +116,9 @@ function shapeOf(message: DescMessage, known: Map<string, Shape>): Shape {
 function stepOf(field: DescField, known: Map<string, Shape>): WireType | Shape {
   const value = field.message !== undefined ? shapeOf(field.message, known) : wireTypeOf(field.scalar);
   if (field.fieldKind === "map") return entryOf(field.mapKey, value);
-  // Numbers may stand packed as well, each of which would count.
+  // A list of numbers may be packed, and each number would have to be counted.
   if (field.fieldKind === "list" && typeof value !== "object" && value !== WireType.LengthDelimited)
-    throw new Error(`no way to step over ${field} yet`);
+    throw new Error(`skipping ${field} is not supported yet`);
   return typeof value === "object" && isCopied(field) ? { ...value, isCopied: true } : value;
 }
 
@@ -154,10 +156,10 @@ function wireTypeOf(scalar: ScalarType | undefined): WireType {
   }
 }
 
-/** Goes through one message. */
+/** Counts the fields of one message. */
 class Counter {
   readonly #reader: BinaryReader;
-  /** Parts of what would be copied, so far. */
+  /** Parts so far of each Struct that would be copied. */
   readonly #held = new Map<Shape, number>();
   #left: number;
 
@@ -170,7 +172,7 @@ class Counter {
     return this.#left < 0;
   }
 
-  /** Ends early once there are too many. Throws where the message cannot be decoded. */
+  /** Stops early once there are too many. Throws when the message cannot be decoded. */
   count({ fields, isEntry }: Shape, length: number, depth = 1): void {
     if (depth > MAX_DEPTH) throw new Error("protobuf-es reads no deeper");
     const reader = this.#reader;
@@ -193,7 +195,7 @@ class Counter {
     if (shape.isCopied) this.#held.set(shape, held + before - this.#left);
   }
 
-  /** A group may have as many fields as bytes, and nobody writes one. */
+  /** Skips an unknown field. A group counts as many fields as bytes are left, since it may have so many. */
   #skipUnknown(wireType: WireType, number: number): void {
     if (wireType === WireType.StartGroup) this.#left -= this.#reader.len - this.#reader.pos;
     if (!this.isOver) this.#reader.skip(wireType, number);

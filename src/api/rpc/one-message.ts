@@ -3,19 +3,19 @@ import { createChunks } from "../../lib/chunks.js";
 import { type BinaryParts, requireFewParts } from "./message-parts.js";
 import { COMPRESSED_FLAG, PREFIX_BYTES, prefixOf } from "./row.js";
 
-/** What connect needs to see of further messages, to refuse them: one that it decodes in no time. */
+/** Stands for all further messages, so that connect refuses the request: it is decoded in no time. */
 const EXTRA = { json: Buffer.concat([prefixOf(0, 2), Buffer.from("{}")]), binary: prefixOf(0, 0) };
 
-/** How a body is written, by the fields of its request. */
+/** The format of a body, from the fields of its request. */
 interface MessageForm {
   readonly isJson: boolean;
-  /** Its messages stand behind prefixes. */
+  /** Whether its messages have prefixes. */
   readonly isEnveloped: boolean;
-  /** What the body, or a message in it, may be compressed with; undefined for nothing and for what nobody knows. */
+  /** Compression of the body, or of the messages in it; undefined for none or an unknown one. */
   readonly compression: Compression | undefined;
 }
 
-/** The form of a body, by the spellings that connect takes; what is spelled otherwise it refuses. */
+/** Reads the format of a body, in the spellings that connect accepts; it refuses any other. */
 export function messageFormFrom(header: Headers, compressions: readonly Compression[]): MessageForm {
   const type = header.get("content-type") ?? "";
   const [, protocol = "", codec] = /^application\/(grpc|connect|)(?:-web)?\+?(json|proto|)/i.exec(type) ?? [];
@@ -34,8 +34,8 @@ const ENCODING_PREFIXES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Makes the fields of a request those of its body as `inOnePiece()` gives it: one that was compressed as a whole is not
- * any more. The answer may be compressed as before.
+ * Changes the fields of a request to describe the output of `inOnePiece()`: a body that was compressed as a whole is no
+ * longer. The answer may still be compressed.
  */
 export function describeAsPlain(header: Headers, { isEnveloped, compression }: MessageForm): void {
   if (isEnveloped || compression === undefined) return;
@@ -44,19 +44,19 @@ export function describeAsPlain(header: Headers, { isEnveloped, compression }: M
   if (!header.has("accept-encoding")) header.set("accept-encoding", compression.name);
 }
 
-/** How a message is read. */
+/** How to read a message. */
 export interface MessageOptions {
   readonly form: MessageForm;
-  /** Of messages of its kind. */
+  /** The counter for this message type. */
   readonly parts: BinaryParts;
   /** Largest message in bytes, compressed or not. */
   readonly maxBytes: number;
 }
 
 /**
- * The body of a request with one message, in one piece: connect waits for all of it anyway, and its own way to put chunks
- * together takes time with the square of their number: 50,000 chunks of one byte would hold the event loop for seconds
- * (threats I15). What is compressed comes decompressed. Of what is too long, connect sees enough to refuse it.
+ * The body of a request with one message, in one piece and decompressed. connect waits for all of it anyway, and joins
+ * chunks in time quadratic in their number: 50,000 chunks of one byte would block the event loop for seconds
+ * (threats I15). Of a body that is too long, connect gets enough to refuse it.
  *
  * @throws ConnectError INVALID_ARGUMENT for a message that would take long to decode.
  */
@@ -75,7 +75,9 @@ export async function* inOnePiece(
   else yield bytes.length > options.maxBytes ? bytes : await plainMessage(bytes, options, options.form.compression);
 }
 
-/** The first message of a body; of all others together one: connect takes them all apart before it refuses the second. */
+/**
+ * The first message of a body, and one in place of all others: connect parses them all before it refuses the second.
+ */
 async function* firstMessage(bytes: Buffer, options: MessageOptions): AsyncGenerator<Uint8Array, void> {
   const { form } = options;
   const end = endOfMessage(bytes);
@@ -94,7 +96,7 @@ async function* firstMessage(bytes: Buffer, options: MessageOptions): AsyncGener
   yield isMessage ? EXTRA[form.isJson ? "json" : "binary"] : rest;
 }
 
-/** JSON is judged where it is read. */
+/** Decompresses a message and counts its parts. JSON is checked where it is decoded. */
 async function plainMessage(
   bytes: Buffer,
   { form, parts, maxBytes }: MessageOptions,
@@ -105,24 +107,24 @@ async function plainMessage(
   return message;
 }
 
-/** Whether one message cannot be all of it. */
+/** Whether it is longer than one message may be. */
 function isTooLong({ length }: { readonly length: number }, { maxBytes }: MessageOptions): boolean {
   return length > maxBytes + PREFIX_BYTES;
 }
 
-/** Of the message at the beginning, with its prefix; beyond the bytes where not all of it is there. */
+/** Where the first message ends, prefix included; past the end of the bytes if it is incomplete. */
 function endOfMessage(bytes: Buffer): number {
   return PREFIX_BYTES + (bytes.length < PREFIX_BYTES ? 0 : bytes.readUInt32BE(1));
 }
 
-/** Longest timeout a client may ask for, in milliseconds; a call ends by its own deadline long before. One day. */
+/** Longest timeout that a client may set, in milliseconds: one day. A call ends at its own deadline long before. */
 export const MAX_TIMEOUT_MS = 86_400_000;
 
-/** Timers of Node.js cannot be longer; a longer one prints a warning and strikes at once. */
+/** Longest timer of Node.js; a longer one prints a warning and fires at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** The longest timeout in the unit of milliseconds: eight digits. */
+/** The longest timeout in milliseconds: eight digits. */
 const LONGEST_GRPC = "99999999m";
-/** Milliseconds of the units of grpc-timeout that can be longer than a timer. */
+/** Milliseconds per unit, for the units of grpc-timeout that can exceed a timer. */
 const LONG_UNITS: ReadonlyMap<string, number> = new Map([
   ["H", 3_600_000],
   ["M", 60_000],
@@ -130,8 +132,8 @@ const LONG_UNITS: ReadonlyMap<string, number> = new Map([
 ]);
 
 /**
- * Shortens timeouts that no timer can hold. connect refuses them, as they are over its limit, but starts the timer
- * first; what is left is over the limit as well.
+ * Shortens timeouts that exceed a timer. connect refuses them, since they are over its limit, but starts the timer
+ * first. The shortened timeout is over the limit as well.
  *
  * @param header fields of a request; changed in place.
  */
@@ -141,14 +143,16 @@ export function shortenTimeout(header: Headers): void {
   if (Number(value) * (LONG_UNITS.get(unit) ?? 0) > MAX_TIMER_MS) header.set("grpc-timeout", LONGEST_GRPC);
 }
 
-/** What may be changed of a response while it is written. */
+/** Hooks that change a response while it is written. */
 interface BodyChanges {
   readonly chunk?: (chunk: Uint8Array) => Uint8Array;
-  /** Called before the end is told. */
+  /** Called before the end is reported. */
   readonly end?: () => void;
 }
 
-/** A response of connect's, changed. By hand, since connect ends one that it cannot write with `throw()`. */
+/**
+ * Applies hooks to a response of connect. A hand-written iterator, since connect ends a failed write with `throw()`.
+ */
 export function withChanges(body: AsyncIterable<Uint8Array>, { chunk, end }: BodyChanges): AsyncIterable<Uint8Array> {
   const chunks = body[Symbol.asyncIterator]();
   const done = { done: true, value: undefined } as const;
@@ -166,9 +170,9 @@ export function withChanges(body: AsyncIterable<Uint8Array>, { chunk, end }: Bod
 }
 
 /**
- * Changes the data of the envelope that has `flag`, which is the last one. Each envelope is a chunk of its own.
+ * Changes the data of the envelope with `flag`, which is the last one. Each envelope is one chunk.
  *
- * @param change gets undefined for data that is compressed, and returns undefined to leave it as it is.
+ * @param change gets undefined for compressed data, and returns undefined to leave the envelope unchanged.
  */
 export function changeLastEnvelope(
   flag: number,

@@ -64,7 +64,7 @@ function listServices(services: readonly DescService[]): ReflectionAnswer {
   return { case: "listServicesResponse", value: { $typeName: "grpc.reflection.v1.ListServiceResponse", service } };
 }
 
-/** The file with everything it imports: clients need not ask again. */
+/** The file with everything it imports, so that clients need no further requests. */
 function fileResponse(file: DescFile | undefined): ReflectionAnswer {
   if (file === undefined) return failure(Code.NotFound, "not found");
   const needed = new Map<string, DescFile>();

@@ -54,7 +54,7 @@ export function performCall<Large = never>(
   return options.relay.perform(call, largePart);
 }
 
-/** What is known of a call before it is looked at. */
+/** What is known about a call before it is read. */
 export function originOf(
   { providerName }: Pick<CallRequest, "providerName">,
   { identity, surface, startedAt }: CallContext,
@@ -63,7 +63,7 @@ export function originOf(
   return { callId, requestId, traceContext, surface, startedAt, providerName };
 }
 
-/** The call of a message, in flight from here on. Fails with CALL_FORMAT_ERROR or OVERLOADED. */
+/** Reads the call of a message, which is in flight from then on. Fails with CALL_FORMAT_ERROR or OVERLOADED. */
 export function callFrom(
   options: RelayServiceOptions,
   origin: CallOrigin,
@@ -73,11 +73,11 @@ export function callFrom(
   const { memory } = context;
   if (memory === undefined || !memory.begin()) throw overloaded();
   const description = descriptionFromMessage(request.call);
-  // What came compressed was counted so; these are the bytes that are held.
+  // A compressed message was counted by its compressed size; these are the bytes that are held.
   requireRoom(memory, sizeOf(description));
   const { publicKey, userId, proof } = callerFrom(context.caller, request);
   return {
-    // Member by member, as on the JSON route: V8 is slow at spreading.
+    // Member by member, as on the JSON route: spreads are slow in V8.
     callId: origin.callId,
     requestId: origin.requestId,
     traceContext: origin.traceContext,
@@ -95,7 +95,7 @@ export function callFrom(
   };
 }
 
-/** When a call must have ended: by the relay's deadline, or by the caller's own. */
+/** The earlier of the relay's deadline and the caller's own. */
 export function deadlineOf(
   { deadlineMs }: RelayServiceOptions,
   { startedAt, timesOutAt }: Pick<CallContext, "startedAt" | "timesOutAt">,
@@ -107,16 +107,16 @@ function sizeOf({ payload, queryString, body }: CallDescription): number {
   return (payload?.length ?? 0) + (queryString?.length ?? 0) + (body?.length ?? 0);
 }
 
-/** What a typed call carries beside its message, whoever read it from the wire. */
+/** What a typed call has besides its message. */
 export interface CallContext extends RequestContext {
   readonly surface: Surface;
-  /** When the caller's own timeout is over, in milliseconds of `performance.now()`; infinite when it set none. */
+  /** When the caller's own timeout expires, in milliseconds of `performance.now()`; infinite without one. */
   readonly timesOutAt: number;
-  /** Aborts when the caller is gone. */
+  /** Aborts when the caller disconnects. */
   readonly signal: CallerSignal;
 }
 
-/** As connect knows it. Throws when the request came after its own deadline. */
+/** The context as connect provides it. Throws when the request arrives after its own deadline. */
 export function callContextFrom(context: HandlerContext): CallContext {
   const timeoutMs = context.timeoutMs() ?? Number.POSITIVE_INFINITY;
   if (timeoutMs <= 0) throw new ConnectError("the deadline has passed", Code.DeadlineExceeded);
@@ -132,18 +132,18 @@ function surfaceOf({ protocolName }: HandlerContext): Surface {
   return protocolName === "grpc" || protocolName === "grpc-web" ? protocolName : "connect";
 }
 
-/** What the adapter knows of the HTTP request and connect hides. */
+/** What the adapter knows about the HTTP request, and connect hides. */
 interface RequestContext {
-  /** What of the request, beside its message, says who calls. */
+  /** The parts of the request, besides its message, that identify the caller. */
   readonly caller: CallerFields;
   readonly identity: Identity;
   /** When the request came in, in milliseconds of `performance.now()`. */
   readonly startedAt: number;
-  /** The call's share of the memory budget; undefined only where the adapter put nothing. */
+  /** The call's share of the memory budget; undefined only if the adapter set none. */
   readonly memory: Reservation | undefined;
 }
 
-/** What a caller's request says beside its message. */
+/** Reads the context from a request. */
 export function requestContextOf(request: HttpRequest, address: string, memory: Reservation): RequestContext {
   return {
     caller: callerFieldsOf(request, address),
@@ -153,7 +153,7 @@ export function requestContextOf(request: HttpRequest, address: string, memory: 
   };
 }
 
-/** Where the adapter puts it. */
+/** The key under which the adapter stores it. */
 export const requestContextKey = createContextKey<RequestContext & Partial<Pick<CallContext, "signal">>>({
   caller: withoutCallerFields(""),
   identity: { callId: "", requestId: "", traceContext: undefined },
@@ -164,7 +164,7 @@ export const requestContextKey = createContextKey<RequestContext & Partial<Pick<
 /**
  * Reads the call from its message.
  *
- * Fails with CALL_FORMAT_ERROR that names the field, in the words of the JSON route.
+ * Fails with CALL_FORMAT_ERROR that names the field, with the messages of the JSON route.
  */
 export function descriptionFromMessage(message: CallDescriptionMessage | undefined): CallDescription {
   return {
@@ -191,15 +191,15 @@ function isEmpty(struct: JsonObject | undefined): boolean {
 /** A Struct as JSON text. */
 function jsonText(struct: JsonObject | undefined, field: string): Uint8Array | undefined {
   if (struct === undefined) return undefined;
-  // Before it is written: of ten mebibytes of control characters sixty are.
+  // Checked before it is written: ten mebibytes of control characters become sixty.
   if (keysOf(struct, field, 1) > LIMITS.maxKeys) throw tooLarge(field);
   return Buffer.from(JSON.stringify(struct));
 }
 
-/** Members at any depth. Fails where a value is nested too deep, or is NaN or infinite, which a double may be. */
+/** Counts members at any depth. Fails for a value that is nested too deep, and for a double that is NaN or infinite. */
 function keysOf(value: JsonValue, field: string, depth: number): number {
   if (typeof value === "number" && !Number.isFinite(value))
-    throw formatError(`${field} has a number that JSON cannot hold (NaN or infinite).`);
+    throw formatError(`${field} has a number that JSON cannot represent (NaN or infinite).`);
   if (typeof value !== "object" || value === null) return 0;
   if (depth > LIMITS.maxDepth) throw tooLarge(field);
   const inner = Array.isArray(value) ? value : Object.values(value);
@@ -209,5 +209,5 @@ function keysOf(value: JsonValue, field: string, depth: number): number {
 }
 
 function tooLarge(field: string): RelayError {
-  return formatError(`${field} has too many keys or is nested too deep.`);
+  return formatError(`${field} has too many keys or is nested too deeply.`);
 }

@@ -6,7 +6,7 @@ import {
   type ResultRow,
   ResultRowSchema,
 } from "../../../gen/relay/v1/relay_pb.js";
-import type { AnswerData, Outcome } from "../../call/outcome.js";
+import { type AnswerData, type Outcome, statusCodeOf } from "../../call/outcome.js";
 import { surveyJson } from "../../json/json-survey.js";
 import { validateJson } from "../../json/json-validator.js";
 import { type Bytes, SLICE_BYTES } from "../../lib/chunks.js";
@@ -24,7 +24,7 @@ export function rowFromOutcome(outcome: Outcome): ResultRow {
   const { answer } = outcome;
   const row = create(ResultRowSchema, {
     pincStatus: outcome.result,
-    statusCode: outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode,
+    statusCode: statusCodeOf(outcome),
     callId: outcome.callId,
   });
   if (outcome.result === "error") {
@@ -63,27 +63,27 @@ function stringValue(text: string): Value {
   return create(ValueSchema, { kind: { case: "stringValue", value: text } });
 }
 
-/** A provider's body as a row of the typed protocols holds it. */
+/** A provider's body as it appears in a row of the typed protocols. */
 export type RowData =
   /** In `data`, as a Value. */
   | { readonly kind: "value"; readonly json: JsonValue; readonly isRounded: boolean }
   /** In `data`, as a string; `encoding` is `dataEncoding`. */
   | { readonly kind: "string"; readonly text: string; readonly encoding: StringEncoding }
-  /** The same, too long to be one string: in UTF-8. */
+  /** The same, in UTF-8: too long to be one string. */
   | { readonly kind: "utf8"; readonly bytes: Bytes; readonly encoding: StringEncoding }
-  /** In `data`, as a string in base64: too many bytes to be encoded in one go. */
+  /** In `data`, as a base64 string; not encoded yet, since it is too large to be encoded in one go. */
   | { readonly kind: "binary"; readonly bytes: Bytes }
   /** In `body`. */
   | { readonly kind: "body"; readonly bytes: Bytes };
 
 type StringEncoding = "" | "base64" | "json";
 
-/** Making messages of a larger JSON, and bytes of them, would hold the event loop for more than a moment. */
+/** Converting larger JSON to messages, and encoding those, would block the event loop for too long. */
 const MAX_VALUE_BYTES = 256 * 1024;
 /** A JSON level is up to three messages of a Value, and many protobuf decoders stop at 100. */
 const MAX_VALUE_DEPTH = 30;
 
-/** A member of this name, also with its underscores escaped: objects made by assignment lose it. */
+/** A member named `__proto__`, also with escaped underscores: objects made by assignment lose it. */
 const PROTO_KEY = /__proto__|\\u005f/i;
 
 /** Decides which members of a row an answer's body goes to. Pure. */
@@ -108,7 +108,7 @@ export function decideRowData(data: AnswerData): RowData {
   }
 }
 
-/** JSON as a Value; as its own text where a Value cannot hold it for every client, or would lose some of it. */
+/** JSON as a Value; as text when not every client could read the Value, or when it would lose something. */
 function decideJson(bytes: Buffer): RowData {
   const text = bytes.toString("utf8");
   if (!fitsValue(bytes, text)) return { kind: "string", text, encoding: "json" };
@@ -121,7 +121,7 @@ function decideJson(bytes: Buffer): RowData {
   return { kind: "value", json, isRounded };
 }
 
-/** Members of the same name are one in an object. */
+/** Counts the members of parsed JSON, where members of the same name are one. */
 function memberCountOf(json: JsonValue): number {
   if (typeof json !== "object" || json === null) return 0;
   const values = Array.isArray(json) ? json : Object.values(json);
@@ -130,7 +130,7 @@ function memberCountOf(json: JsonValue): number {
   return count;
 }
 
-/** An escaped half of a pair of surrogates; protobuf holds no half without the other one. */
+/** An escaped surrogate; protobuf strings cannot hold a lone one. */
 const SURROGATE = /\\ud[89a-f]/i;
 
 function isWellFormed(json: JsonValue): boolean {
@@ -143,18 +143,18 @@ function fitsValue(bytes: Uint8Array, text: string): boolean {
   return validateJson(bytes, { maxDepth: MAX_VALUE_DEPTH }) === "valid" && !PROTO_KEY.test(text);
 }
 
-/** JSON.parse makes Infinity of a number beyond a double, which clients refuse in a Value. */
+/** JSON.parse turns a number that is too large for a double into Infinity, which clients refuse in a Value. */
 function fitsDouble(json: JsonValue): boolean {
   if (typeof json === "number") return Number.isFinite(json);
   return typeof json !== "object" || json === null || Object.values(json).every(fitsDouble);
 }
 
-/** Bytes in front of each message of gRPC, and of streams of Connect: a byte of flags, and the length in four. */
+/** Length of the prefix of each message in gRPC and Connect streams: one byte of flags, four bytes of length. */
 export const PREFIX_BYTES = 5;
-/** The message is compressed. */
+/** Flag of a compressed message. */
 export const COMPRESSED_FLAG = 0b1;
 
-/** What stands in front of a message. */
+/** The prefix of a message. */
 export function prefixOf(flags: number, length: number): Buffer {
   const prefix = Buffer.from([flags, 0, 0, 0, 0]);
   prefix.writeUInt32BE(length, 1);
@@ -164,8 +164,8 @@ export function prefixOf(flags: number, length: number): Buffer {
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * As the JSON route reads a call: no field that the schema does not have, no bytes that are not UTF-8 (threats I23). And
- * nothing that protobuf-es would take long for.
+ * As strict as the JSON route: no unknown fields, no bytes that are not UTF-8 (threats I23). Refuses messages that
+ * protobuf-es would take long to decode.
  */
 export const JSON_OPTIONS = {
   ignoreUnknownFields: false,

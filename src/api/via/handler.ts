@@ -26,7 +26,7 @@ interface ViaHandlerOptions {
   readonly deadlineMs: number;
   readonly maxStreamRequestBytes: number;
   readonly streamGarbage: StreamGarbage;
-  /** The origin at which browsers reach the relay; undefined while it is not known. */
+  /** The origin at which browsers reach the relay; undefined if not known. */
   readonly publicUrl: () => string | undefined;
   readonly isEncrypted: (request: HttpRequest) => boolean;
 }
@@ -40,7 +40,7 @@ interface Exchange {
   readonly target: Target | undefined;
 }
 
-/** Requests in the provider's own form: the request as it came → relay → the answer as it comes. */
+/** The pass-through route: takes requests in the provider's own form and streams the answer. */
 export function createViaHandler(options: ViaHandlerOptions): PathHandler {
   return (request, response, path) => {
     if (!path.startsWith(VIA)) return undefined;
@@ -53,7 +53,7 @@ export function createViaHandler(options: ViaHandlerOptions): PathHandler {
 
 async function answerVia(options: ViaHandlerOptions, exchange: Exchange): Promise<void> {
   const { request, response, origin } = exchange;
-  // Only browsers send it, and only their answers wait for the list.
+  // Only browsers send Origin, so only their answers wait for the lookup of the list.
   const isBrowser = request.headers.origin !== undefined;
   let call: Call;
   try {
@@ -86,7 +86,7 @@ function callFrom(options: ViaHandlerOptions, { request, response, origin, targe
   });
   if (!memory.begin()) throw overloaded();
   return {
-    // Member by member, as on the JSON route: V8 is slow at spreading.
+    // Member by member, as on the JSON route: spreads are slow in V8.
     callId: origin.callId,
     requestId: origin.requestId,
     traceContext: origin.traceContext,
@@ -125,7 +125,7 @@ function rewritingOf(options: ViaHandlerOptions, { request, origin }: Exchange, 
   };
 }
 
-/** The origin that the caller used; a proxy in front may have the address of browsers. */
+/** The relay's origin as this caller reached it: the public URL if its host matches, else from Host and the scheme. */
 function relayOriginOf(request: HttpRequest, { publicUrl, isEncrypted }: ViaHandlerOptions): string {
   const host = String(request.headers[":authority"] ?? request.headers.host ?? "").toLowerCase();
   const known = publicUrl();
@@ -133,7 +133,7 @@ function relayOriginOf(request: HttpRequest, { publicUrl, isEncrypted }: ViaHand
   return `${isEncrypted(request) ? "https" : "http"}://${host}`;
 }
 
-/** A provider's own OPTIONS comes without the question of a browser (Fetch standard, CORS-preflight fetch). */
+/** An OPTIONS request meant for the provider lacks the fields of a preflight (Fetch standard, CORS-preflight fetch). */
 function isPreflight({ method, headers }: HttpRequest): boolean {
   return method === "OPTIONS" && headers.origin !== undefined && "access-control-request-method" in headers;
 }
@@ -144,33 +144,33 @@ function answerPreflight(options: ViaHandlerOptions, request: HttpRequest, respo
   return answerOriginPreflight(options, request, response, { methods, headers: "authorization" });
 }
 
-/** Where an answer comes from and goes to. */
+/** What is needed to rewrite the URLs in an answer. */
 interface Rewriting {
   readonly provider: Provider;
-  /** What the caller called it: its name or an alias, so that a client keeps to one prefix. */
+  /** The provider's name or alias as the caller wrote it, so that a client stays under one prefix. */
   readonly providerName: string;
-  /** The URL that was asked for. */
+  /** The requested URL. */
   readonly url: string;
   /** Origin of the relay as the caller reaches it. */
   readonly relayOrigin: string;
-  /** Whether a client would show the caller's proof to the place that a redirect leads to, see `isProofCarried`. */
+  /** Whether a client would send the caller's proof to the target of a redirect, see `isProofCarried`. */
   readonly isProofCarried: boolean;
 }
 
 /** Fields with one URL (RFC 9110 sections 8.7 and 10.2.2). */
 const PLACES: ReadonlySet<string> = new Set(["location", "content-location"]);
-/** What is more than copied; no other field of most answers is. */
+/** Fields that need more than copying; most answers have none. */
 const SPECIAL = /^(?:(?:content-)?location$|link$|x-provider-)/i;
-/** Enough for any page of a list; every target may become as long as the URL that was asked for. */
+/** Enough for any page of a list. Bounded because each target may become as long as the requested URL. */
 const MAX_LINKS = 50;
-/** Node.js refuses longer heads by default, and so do others, in characters. */
+/** In characters: Node.js and others refuse longer heads by default. */
 const MAX_LINK_LENGTH = 16_384;
 
 /**
- * Fields of an answer that is passed through: those of the raw route, and where the provider names a place of its own, the
- * way there through the relay. What a client could not follow safely comes as `x-provider-…`. Pure.
+ * Fields of a passed-through answer: those of the raw route, with the provider's own URLs rewritten to lead through the
+ * relay. A URL that a client could not follow safely goes into an `x-provider-…` field. Pure.
  *
- * @param rewriting asked for only where a field names places.
+ * @param rewriting called only when a field has a URL.
  */
 function passedFieldsFrom(
   head: AnswerHead,
@@ -194,13 +194,16 @@ function passedFieldsFrom(
     const links = linksFrom(value, rewriting());
     return links === undefined ? (["x-provider-link", value] as const) : ([name, links] as const);
   });
-  // Of HEAD there is no body that redaction could make shorter.
+  // An answer to HEAD has no body that redaction could shorten.
   if (method === "HEAD" && !headers.some(([name]) => name === "content-encoding")) alsoKept.add("content-length");
   for (const [name] of headers) if (name.startsWith("x-provider-")) alsoKept.add(name);
   return fieldsFromHead({ ...head, headers }, callId, cors, alsoKept);
 }
 
-/** RFC 8288 section 3: a target stands between angle brackets, which no URL has. Undefined for what is too much, or leads astray. */
+/**
+ * Rewrites the targets of a Link field. RFC 8288 section 3: they are in angle brackets, which no URL contains.
+ * Undefined when there are too many, when the result is too long, or when a target is at the relay itself.
+ */
 function linksFrom(value: string, rewriting: Rewriting): string | undefined {
   if (value.split("<", MAX_LINKS + 2).length > MAX_LINKS + 1) return undefined;
   let isAstray = false;
@@ -212,18 +215,20 @@ function linksFrom(value: string, rewriting: Rewriting): string | undefined {
   return isAstray || links.length > MAX_LINK_LENGTH ? undefined : links;
 }
 
-/** Where a URL of an answer leads. */
+/** Where a URL in an answer leads. */
 interface Place {
   readonly url: string;
-  /** The provider's own, through the relay now. */
+  /** A URL of the provider, rewritten to lead through the relay. */
   readonly isOwn: boolean;
-  /** At the relay itself: who follows it would show the proof of one provider's request at another's, or anywhere here. */
+  /**
+   * A URL at the relay itself: a client that follows it would send its proof to another provider's route, or any other.
+   */
   readonly isRelay: boolean;
 }
 
 /**
- * A URL of the provider as one of the relay, everything behind the origin as it was written where it can stay so; a URL of
- * anybody else as it is. Pure.
+ * Rewrites a URL of the provider to lead through the relay; what follows the origin stays as written if possible. Any
+ * other URL is unchanged. Pure.
  */
 function placeFrom(written: string, { provider, providerName, url, relayOrigin }: Rewriting): Place {
   const parsed = parseUrl(written, url);
@@ -235,7 +240,7 @@ function placeFrom(written: string, { provider, providerName, url, relayOrigin }
   return { url: through, isOwn: true, isRelay: false };
 }
 
-/** An absolute URL, or one that begins at the root, keeps its bytes, unless a client would resolve them to another path. */
+/** What follows the origin. An absolute URL or path keeps its bytes, unless a client would resolve them differently. */
 function tailOf(written: string, { origin, pathname, search, hash }: URL): string {
   const isOfOrigin = written.slice(0, origin.length).toLowerCase() === origin;
   const tail = isOfOrigin ? written.slice(origin.length) : written;
@@ -243,5 +248,5 @@ function tailOf(written: string, { origin, pathname, search, hash }: URL): strin
   return isKept && !DOT_SEGMENT.test(tail) ? tail : `${pathname}${search}${hash}`;
 }
 
-/** In a path, also encoded (URL standard, single-dot and double-dot segment). */
+/** A dot segment in a path, also percent-encoded (URL standard, single-dot and double-dot segment). */
 const DOT_SEGMENT = /^[^?#]*\/(?:\.|%2e){1,2}(?:[/?#]|$)/i;

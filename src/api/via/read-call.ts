@@ -7,50 +7,50 @@ import { headerMeant, isDroppedHeader, takeParameter } from "../../providers/cre
 import type { Credential, HeaderPairs, Provider } from "../../providers/provider.js";
 import { createRedactor, type Redactor } from "../../redaction/redact.js";
 
-/** Where every pass-through begins. */
+/** Path prefix of the pass-through route. */
 export const VIA = "/via/";
 
-/** A request target taken apart; nothing of it is decoded. */
+/** A request target in its parts, none of them decoded. */
 export interface Target {
   readonly providerName: string;
   /** `host` or `host:port`. */
   readonly host: string;
-  /** Path and query for the provider, as they were written. */
+  /** Path and query for the provider, as written. */
   readonly path: string;
 }
 
 const TARGET = /^\/via\/([^/?#]+)\/([^/?#]+)(.*)$/s;
 
-/** Undefined for a target of another form. Pure. */
+/** Parses `/via/PROVIDER/HOST/PATH`; undefined for any other target. Pure. */
 export function parseTarget(target: string): Target | undefined {
   const [, providerName, host, path = ""] = TARGET.exec(target) ?? [];
   if (providerName === undefined || host === undefined) return undefined;
-  // A base URL alone: HTTP knows no request without a path (RFC 9112 section 3.2.1).
+  // A base URL without a path: HTTP has no request without one (RFC 9112 section 3.2.1).
   return { providerName, host, path: path.startsWith("/") ? path : `/${path}` };
 }
 
-/** A request as it is passed on, and who sent it. */
+/** The head of a request as it is passed on, and its caller. */
 export interface PassedHead {
   readonly url: string;
   /** Path and query without the caller's proof. */
   readonly path: string;
   readonly headers: HeaderPairs;
   readonly caller: ReturnType<typeof callerFrom>;
-  /** Finds what the caller proves itself with. To be asked for with a proof that is right. */
+  /** Finds the caller's proof in what is sent on. Call it only once the proof has been verified. */
   readonly proofs: () => Redactor;
   /** See `PassedRequest`. */
   readonly requireProofOnce: () => void;
 }
 
-/** By RFC 6750 section 2.1, as where a definition says nothing; whether there is such a provider is asked later. */
+/** The default credential (RFC 6750 section 2.1). Used for an unknown provider, too, which is refused later. */
 const BEARER: Credential = { kind: "header", name: "authorization", scheme: "Bearer", value: "{access_token}" };
 
 /**
- * Reads what of a request goes on, and who calls: a call token in the place of this provider's credential or in
- * `x-relay-authorization`, or keys in fields of the relay's own. None of these is among what goes on.
+ * Reads what to pass on of a request, and who the caller is: a call token in the place of this provider's credential or
+ * in `x-relay-authorization`, or keys in the relay's own fields. None of these is passed on.
  *
  * Throws RelayError CALLER_NOT_ALLOWED for a request that names no caller and for a call token that cannot be read;
- * CALL_FORMAT_ERROR for a field of the relay's own that stands there twice.
+ * CALL_FORMAT_ERROR for a field of the relay's own that is repeated.
  */
 export function readPassedHead(
   request: Pick<HttpRequest, "rawHeaders" | "headers">,
@@ -87,11 +87,11 @@ export function readPassedHead(
 function unnamed(): RelayError {
   return new RelayError(
     "CALLER_NOT_ALLOWED",
-    "The request names no caller: send a call token where the provider's token goes, or as x-relay-authorization: Bearer …, or send x-relay-public-key and x-relay-user-id.",
+    "The request does not identify its caller: send a call token where the provider's token goes, or as x-relay-authorization: Bearer …, or send x-relay-public-key and x-relay-user-id.",
   );
 }
 
-/** Names in lower case, without what begins with a colon (HTTP/2). */
+/** Names in lower case, without the pseudo-header fields of HTTP/2. */
 function fieldsOf(rawHeaders: readonly string[]): HeaderPairs {
   const fields: Array<readonly [string, string]> = [];
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
@@ -101,11 +101,11 @@ function fieldsOf(rawHeaders: readonly string[]): HeaderPairs {
   return fields;
 }
 
-/** What the relay's own fields say. */
+/** The contents of the relay's own fields. */
 interface OwnFields {
   readonly authorization: readonly string[];
   readonly keys: NamedKeys;
-  /** Whether one of them names the caller, so that what stands in the credential's place may be anything. */
+  /** Whether one of them names the caller; then the credential's place may hold anything. */
   readonly isNamed: boolean;
 }
 
@@ -131,7 +131,7 @@ function valuesOf(fields: HeaderPairs, wanted: string): readonly string[] {
   return fields.filter(([name]) => name === wanted).map(([, value]) => value);
 }
 
-/** Fields are bytes: an id may be any text in UTF-8. */
+/** The value of a field that may occur once, decoded as UTF-8, since an id may be any text. */
 function only(fields: HeaderPairs, name: string): string | undefined {
   const [value, ...more] = valuesOf(fields, name);
   if (more.length > 0) throw formatError(`${name} is given more than once. Send it once.`);
@@ -141,22 +141,22 @@ function only(fields: HeaderPairs, name: string): string | undefined {
 function bearerOf(value: string): string {
   const text = bearerFrom(value);
   if (text) return text;
-  throw new RelayError("CALLER_NOT_ALLOWED", "x-relay-authorization must be Bearer and a call token.");
+  throw new RelayError("CALLER_NOT_ALLOWED", "x-relay-authorization must be Bearer followed by a call token.");
 }
 
 /**
- * Whether a client that follows a redirect to another host would show the proof there: it takes `Authorization` out (Fetch
- * standard, HTTP-redirect fetch), and no other field.
+ * Whether a client that follows a redirect to another host would send the proof there: it removes `Authorization`
+ * (Fetch standard, HTTP-redirect fetch), and no other field.
  */
 export function isProofCarried(rawHeaders: readonly string[], credential: Credential): boolean {
   const place = credential.kind === "header" && credential.name !== "authorization" ? credential.name : undefined;
   return fieldsOf(rawHeaders).some(([name]) => name === place || name.startsWith("x-relay-"));
 }
 
-/** What has the form of a call token. */
+/** The form of a call token. */
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-/** What stands where this provider's credential goes. `Authorization` is one of these places for every provider. */
+/** The values where this provider's credential goes; for every provider `Authorization` is one of these places. */
 function tokensIn(fields: HeaderPairs, credential: Credential): readonly string[] {
   const place = credential.kind === "header" ? credential.name : undefined;
   const texts: string[] = [];
@@ -169,19 +169,19 @@ function tokensIn(fields: HeaderPairs, credential: Credential): readonly string[
   return texts;
 }
 
-/** What an SDK has signed for (RFC 5849 section 3.5.1); undefined in a field that is none of these. */
+/** The `oauth_token` of a signed OAuth 1.0 request (RFC 5849 section 3.5.1); undefined for any other field. */
 function signedToken(field: string): string | undefined {
   const [, token] = /(?:^|[,\s])oauth_token="([^"]*)"/.exec(field) ?? [];
   return token === undefined ? undefined : decodePercent(token);
 }
 
-/** RFC 7617 section 2. */
+/** The password of Basic authentication (RFC 7617 section 2). */
 function passwordOf(base64: string): string {
   const text = Buffer.from(base64, "base64").toString();
   return text.slice(text.indexOf(":") + 1);
 }
 
-/** Takes the credential's parameter out of the query; the texts that stood there. */
+/** Removes the credential's parameter from the query, and returns its values. */
 function splitQuery(
   path: string,
   credential: Credential,
@@ -192,12 +192,15 @@ function splitQuery(
   return { path: without, query: texts.filter((text) => text !== "") };
 }
 
-/** Some kilobytes each; making one takes as long as a call. */
+/** Most redactors to cache: each has a few kilobytes, and creating one takes as long as a call. */
 const MAX_MADE = 256;
-/** By the hash of what it finds. */
+/** Redactors by the hash of what they find. */
 const made = new Map<string, Redactor>();
 
-/** An SDK shows the same token with each request. Of a call token its signature is searched for: without it, it is worth nothing. */
+/**
+ * The redactor for a caller's proof, cached since an SDK sends the same token with each request. Of a call token only
+ * the signature is searched for: without it the token is worthless.
+ */
 function redactorFor({ proof: { callToken, privateKeys, userSignature = "" } }: PassedHead["caller"]): Redactor {
   const others = [...privateKeys.map(({ privateKey }) => privateKey), userSignature].filter(Boolean);
   const key = (callToken?.hash ?? "") + (others.length === 0 ? "" : hash("sha256", others.join(" "), "base64"));
@@ -211,7 +214,7 @@ function redactorFor({ proof: { callToken, privateKeys, userSignature = "" } }: 
   return redactor;
 }
 
-/** Fields that repeat are joined (RFC 9110 section 5.2). */
+/** The fields to pass on; repeated ones are joined (RFC 9110 section 5.2). */
 function forwarded(fields: HeaderPairs, credential: Credential, connection: string | undefined): HeaderPairs {
   const place = credential.kind === "header" ? headerMeant(credential.name) : undefined;
   const named = new Set(
@@ -230,12 +233,12 @@ function forwarded(fields: HeaderPairs, credential: Credential, connection: stri
   return [...kept];
 }
 
-/** A proof must not reach the provider from another place of the same request either. */
+/** Refuses a request that has the proof in another place as well: the provider must not see it. */
 function requireOnce(proofs: Redactor, path: string, headers: HeaderPairs): void {
-  // One by one: what is shorter than the proof costs nothing, and that is nearly all.
+  // One by one: nearly all are shorter than the proof, and cost nothing.
   if (proofs.text(path) === path && headers.flat().every((text) => proofs.text(text) === text)) return;
   throw new RelayError(
     "CALLER_NOT_ALLOWED",
-    "What the caller proves itself with stands in the URL or in a second header as well, and the provider must not see it. Send it once.",
+    "The caller's credential is also in the URL or in a second header, where the provider would see it. Send it in one place only.",
   );
 }

@@ -6,22 +6,22 @@ import type { Redactor } from "../../redaction/redact.js";
 import type { StreamRedactor } from "../../redaction/redact-stream.js";
 import type { StreamedBody } from "../../upstream/request.js";
 
-/** What a body must not be, and who counts it. */
+/** Limits of a body, and a callback for its size. */
 interface RequestBodyOptions {
   readonly maxBytes: number;
-  /** Finds what the caller proves itself with: it must not travel on. Asked for when the call is allowed. */
+  /** Finds the caller's proof, which must not be sent on. Called once the call is allowed. */
   readonly proofs: () => Redactor;
-  /** Called with the length of each piece that came. */
+  /** Called with the length of each piece received. */
   readonly onBytes: (bytes: number) => void;
 }
 
-/** So much of a body is kept, so that it can be sent again. */
+/** How much of a body is kept, so that it can be sent again. */
 const MAX_KEPT_BYTES = 64 * 1024;
 
 /**
- * The body of a request, to be sent on as it comes. Undefined for a request without one.
+ * The body of a request, to be streamed on. Undefined for a request without one.
  *
- * Throws RelayError REQUEST_TOO_LARGE for one that says that it is larger than it may be.
+ * Throws RelayError REQUEST_TOO_LARGE when the declared length is over the limit.
  */
 export function requestBodyOf(
   request: HttpRequest,
@@ -41,7 +41,7 @@ export function hasBody(request: HttpRequest): boolean {
   return request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
 }
 
-/** Reads a request no faster than its body is taken. A class, since it has a life: nothing is read before it is opened. */
+/** Reads a request with backpressure from the reader of its body. Reads nothing before it is opened. */
 class RequestBody implements StreamedBody {
   readonly length: number | undefined;
   taken = 0;
@@ -84,17 +84,17 @@ class RequestBody implements StreamedBody {
         done(error);
       },
     });
-    // Whoever sends it learns of a failure; it may have let go of it already.
+    // The sender is notified of a failure, but may have dropped the reader already.
     reader.on("error", () => {});
     this.#reader = reader;
     return reader;
   }
 
-  /** Most bodies are small, and all here by now: they need no stream. */
+  /** Most bodies are small and fully received already: they need no stream. */
   #takeWhole(): void {
     const { length } = this;
     const isHere = length !== undefined && length <= MAX_KEPT_BYTES && this.#request.readableLength === length;
-    // Told how much: without that, newer lines of Node.js give one piece of it.
+    // With a length: newer versions of Node.js otherwise return only the first chunk.
     const body: Buffer | null = isHere ? this.#request.read(length) : null;
     if (body === null) return;
     this.#isBegun = true;
@@ -125,8 +125,8 @@ class RequestBody implements StreamedBody {
   }
 
   /**
-   * The provider's socket is there: a client that waits for a word before it sends the body gets it; one of HTTP/1.0
-   * cannot (RFC 9110 section 10.1.1).
+   * Starts reading, once the provider's socket is ready. Sends 100 Continue to a client that waits for it, except with
+   * HTTP/1.0 (RFC 9110 section 10.1.1).
    */
   #begin(): void {
     this.#isBegun = true;
@@ -138,10 +138,10 @@ class RequestBody implements StreamedBody {
     const request: Readable = this.#request;
     request.on("data", (piece: Buffer) => this.#onPiece(piece, proofs));
     request.on("end", () => this.#onEnd(proofs));
-    // Also without its end, when the caller has gone.
+    // Without `end` before it, the caller has disconnected.
     request.on("close", () => this.#onClose());
     request.on("error", () => this.#onClose());
-    // Whoever let go of it before it was begun has paused it.
+    // A reader that was destroyed before this has paused it.
     request.resume();
   }
 
@@ -176,12 +176,12 @@ class RequestBody implements StreamedBody {
     }
     for (const piece of pieces) {
       this.#keep(piece);
-      // Without a reader only what was on its way comes here, and is kept or lost.
+      // Without a reader only bytes already in transit arrive here; they are kept or lost.
       if (this.#reader?.push(piece) === false) this.#request.pause();
     }
   }
 
-  /** A copy: a piece of a few bytes would keep all of what it was cut from. */
+  /** Keeps a copy: a piece of a few bytes would keep its whole buffer alive. */
   #keep(piece: Buffer): void {
     if (!this.isWhole) return;
     this.isWhole = this.#keptBytes + piece.length <= MAX_KEPT_BYTES;
@@ -198,18 +198,18 @@ class RequestBody implements StreamedBody {
   }
 }
 
-/** It had to be sent a second time, and was too long to be kept. */
+/** The body has to be sent again, and was too long to keep. */
 function beginningLost(): RelayError {
   return new RelayError(
     "PROVIDER_UNREACHABLE",
-    "The request had to be sent to the provider once more, and the beginning of its body is not kept any more. Send it again.",
+    "The request must be sent to the provider again, but the relay no longer has the beginning of its body. Send the request again.",
   );
 }
 
-/** What the caller proved itself with stands in the body as well: the rest of it is not sent. */
+/** The caller's proof is in the body as well: the rest of the body is not sent. */
 function proofInBody(): RelayError {
   return new RelayError(
     "CALLER_NOT_ALLOWED",
-    "The body holds what the caller proves itself with, and the provider must not see that: send it in one place, a header.",
+    "The caller's credential is also in the body, where the provider would see it. Send it in one place only.",
   );
 }

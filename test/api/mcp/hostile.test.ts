@@ -38,12 +38,12 @@ describe("a message that no client should send", () => {
   it.each<[string, () => string | Buffer, number, RegExp]>([
     ["nothing", () => "", 400, /must be one JSON-RPC message/],
     ["no JSON", () => "{", 400, /must be one JSON-RPC message/],
-    ["a batch", () => JSON.stringify([LIST_TOOLS, call(get("/a"))]), 400, /no batch/],
+    ["a batch", () => JSON.stringify([LIST_TOOLS, call(get("/a"))]), 400, /not a batch/],
     [
       "a batch of thousands",
       () => JSON.stringify(Array(5000).fill({ jsonrpc: "2.0", method: "ping", id: 1 })),
       400,
-      /no batch/,
+      /not a batch/,
     ],
     ["JSON of 65 levels", () => JSON.stringify(call("X")).replace('"X"', nested(65)), 400, /64 levels/],
     ["JSON of 100,000 levels", () => nested(100_000), 400, /64 levels/],
@@ -75,7 +75,7 @@ describe("a message that no client should send", () => {
       "two urls",
       () => JSON.stringify(call(get("/a"))).replace('"url"', '"url":"http://evil.test/","url"'),
       400,
-      /names a member twice/,
+      /the same member twice/,
     ],
     [
       "two providers, one of them escaped",
@@ -205,7 +205,7 @@ describe("a provider or a client that is hostile", () => {
     const { told } = await agent.use("perform_call", { ...get("/a"), method: "POST" });
     expect(told).toMatchObject({
       errorType: "PROVIDER_TIMEOUT",
-      next: expect.stringMatching(/look whether that was done/),
+      next: expect.stringMatching(/check whether it was done/),
     });
   });
 

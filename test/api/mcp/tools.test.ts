@@ -133,8 +133,8 @@ describe("list_accounts", () => {
       },
       {
         provider: "queried",
-        state: "connected, but refreshing its token fails at the moment",
-        next: expect.stringMatching(/The next refresh is tried at \d{4}-/),
+        state: "connected, but refreshing its token currently fails",
+        next: expect.stringMatching(/The next refresh will be tried at \d{4}-/),
       },
       {
         provider: "zendesk",
@@ -162,12 +162,16 @@ describe("explain_call", () => {
       apiOrigin: origin,
       ruleOfToken: "rule 2",
       ruleOfApplication: "the application has no rules for this provider",
-      refresh: "the account's token is good",
+      refresh: "the account's token is valid",
     });
     const refused = await agent.use("explain_call", { ...get("/user"), method: "DELETE" });
     expect(refused).toMatchObject({
       isError: false,
-      told: { wouldBeSent: false, errorType: "CALL_NOT_PERMITTED", next: expect.stringMatching(/forbidden to you/) },
+      told: {
+        wouldBeSent: false,
+        errorType: "CALL_NOT_PERMITTED",
+        next: expect.stringMatching(/not allowed to do this/),
+      },
     });
     expect((await agent.use("explain_call", { provider: "plain" })).told).toMatchObject({
       wouldBeSent: false,
@@ -250,7 +254,7 @@ describe("perform_call", () => {
       "of many bytes only how many they are",
       { "content-type": "image/png" },
       Buffer.alloc(MAX_BYTES),
-      { data: null, cut: { shownBytes: 0, totalBytes: MAX_BYTES, next: expect.stringMatching(/no text/) } },
+      { data: null, cut: { shownBytes: 0, totalBytes: MAX_BYTES, next: expect.stringMatching(/not text/) } },
     ],
     [
       "the beginning of megabytes",
@@ -292,13 +296,13 @@ describe("perform_call", () => {
   });
 
   it.each<[number, Record<string, string>, RegExp]>([
-    [400, {}, /what the provider finds wrong/],
-    [403, {}, /does not let this user's account/],
+    [400, {}, /what the provider found wrong/],
+    [403, {}, /does not allow this account/],
     [404, {}, /Check the URL/],
     [429, { "retry-after": "17" }, /^Wait 17 seconds/],
     [429, { "retry-after": "then obey me" }, /^Wait a minute/],
     [503, { "retry-after": "3" }, /^Wait 3 seconds/],
-    [500, {}, /The provider has a fault/],
+    [500, {}, /The provider failed/],
   ])("makes an error of the provider's %d that shows its answer and says what to do", async (status, fields, next) => {
     answer(status, { ...JSON_TYPE, ...fields }, '{"message":"no"}');
     const agent = await connectAgent(bed);

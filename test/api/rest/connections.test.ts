@@ -83,7 +83,7 @@ describe("POST /oauth/connect-links", () => {
   it.each([
     ["nothing", ""],
     ["no JSON", "public_key=a"],
-    ["more than one object", '{"user_id":"a"}x', "it is not one JSON object"],
+    ["more than one object", '{"user_id":"a"}x', "it is not valid JSON"],
     ["a list", "[]"],
     ["null", "null"],
     ["an unknown member", '{"user":"CANARY"}', "it has the field user, which is not in the schema"],
@@ -92,13 +92,13 @@ describe("POST /oauth/connect-links", () => {
     ["a member of another type", '{"user_id":1}', "it has a value of the wrong type"],
     ["the same member twice", '{"user_id":"CANARY","user_id":"b"}', "an object in it has the same key twice"],
     ["half a surrogate pair", '{"user_id":"CANARY\\ud800"}'],
-    ["bytes that are no UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])],
+    ["bytes that are no UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]), "it is not UTF-8 text"],
     ["deep nesting", "[".repeat(10_000)],
   ])("refuses %s, and quotes none of it", async (_, body, fault = "it ") => {
     const { status, text } = await post(body);
     const [row] = JSON.parse(text).rows;
     expect([status, row.errorType]).toEqual([400, "CALL_FORMAT_ERROR"]);
-    expect(row.inernalError).toContain(`of the fields of relay.v1.CreateConnectLinkRequest; ${fault}`);
+    expect(row.inernalError).toContain(`with the fields of relay.v1.CreateConnectLinkRequest; ${fault}`);
     expect(text).not.toContain("CANARY");
   });
 

@@ -53,7 +53,7 @@ describe("a deep payload", () => {
 describe("a payload of many keys, at any depth", () => {
   it.each([
     [10_000, "success", ""],
-    [10_001, "error", "payload has too many keys or is nested too deep."],
+    [10_001, "error", "payload has too many keys or is nested too deeply."],
   ])("of %d is a row", async (keys, pincStatus, inernalError) => {
     const payload = { a: Array.from({ length: keys - 1 }, () => ({ k: 1 })) };
     const { text } = await bed.send(JSON.stringify(bed.call("/echo", { method: "POST", payload })));
