@@ -5,7 +5,7 @@ import { secretView } from "./form.js";
 import { html, type TemplateResult } from "./lit-html.js";
 import { ApiError } from "./loading.js";
 
-/** What a call must carry at least, in words. */
+/** The minimum proof that a call must carry, with its label. */
 export const PROOFS: ReadonlyArray<readonly [CallerAuthJson, string]> = [
   ["CALLER_AUTH_PUBLIC_KEY", "Public key and user id"],
   ["CALLER_AUTH_SIGNED_USER", "A user signature"],
@@ -15,7 +15,7 @@ export const PROOFS: ReadonlyArray<readonly [CallerAuthJson, string]> = [
 const PROOF_HINT = html`A signature, made of the user id on your server, is safe in a browser; the private key is for
   servers. With neither, anyone who knows the public key and a user id acts as that user. More proof is always taken.`;
 
-/** What an operator decides about an application. */
+/** The settings of an application. */
 export const APPLICATION_FIELDS: readonly Field[] = [
   { name: "displayName", label: "Name", path: "application.display_name" },
   {
@@ -70,10 +70,10 @@ export const APPLICATION_FIELDS: readonly Field[] = [
   },
 ];
 
-/** What a form of a new application begins with. */
+/** Default values for a new application. */
 export const NEW_APPLICATION: Values = { callerAuth: "CALLER_AUTH_SIGNED_USER" };
 
-/** An application as it stands in the form. Pure. */
+/** Form values of an application. Pure. */
 export function valuesFromApplication(application: ApplicationJson): Values {
   const { displayName = "", callerAuth = "", callRules = [], accentColor = "", icon = "" } = application;
   return {
@@ -87,7 +87,7 @@ export function valuesFromApplication(application: ApplicationJson): Values {
   };
 }
 
-/** Reads the form; whatever the relay can judge itself is left to it. Throws ApiError. Pure. */
+/** Parses the form. What the relay validates itself is not checked here. Throws ApiError. Pure. */
 export function applicationFromValues(values: Values): ApplicationJson {
   const callRules = rulesFromText(values["callRules"] ?? "");
   if (callRules === undefined) {
@@ -107,7 +107,7 @@ export function applicationFromValues(values: Values): ApplicationJson {
   };
 }
 
-/** The one time that a private key is shown. */
+/** Shows a new private key; the relay cannot show it again. */
 export function privateKeyView(id: string, privateKey: string): TemplateResult {
   return secretView(
     id,

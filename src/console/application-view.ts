@@ -13,25 +13,26 @@ import { createLoader } from "./loading.js";
 import { visibleText } from "./text.js";
 import { busyNotice, moment, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
 
-/** What an operator does with one application. */
+/** Settings and actions of one application. */
 export function createApplicationView(context: ViewContext): View {
   const { api, update } = context;
   const found = createLoader<ApplicationJson>(update);
   let publicKey = "";
-  /** What the settings began with, and the etag of just that. */
+  /** The stored settings that the form was filled with, and their etag. */
   let base: { readonly stored: Values; readonly etag: string } = { stored: {}, etag: "" };
 
-  /** @param isAfresh what is typed in the settings makes room for what is stored. */
+  /** @param isAfresh replaces what was typed in the settings form with the stored settings. */
   async function load(isAfresh: boolean): Promise<void> {
     await found.load(() => api.call("ApplicationService/GetApplication", { publicKey }));
     if (found.value === undefined) return;
     const stored = valuesFromApplication(found.value);
     if (isAfresh) forms.settings.fill(stored);
-    // Where somebody else has changed a setting, the old etag stays: what is typed was not meant for the new one.
+    // If somebody else has changed a setting, keep the old etag, so that saving is refused: what was typed was based on
+    // the old settings.
     if (isAfresh || changedNames(stored, base.stored).length === 0) base = { stored, etag: found.value.etag ?? "" };
   }
 
-  /** After a change: the etag and the state have changed with it. */
+  /** Reloads after a change, since the etag and the state have changed. */
   function done(text: unknown, isAfresh = false): TemplateResult {
     void load(isAfresh);
     return notice(text);
@@ -136,7 +137,7 @@ function partsOf(application: ApplicationJson, forms: Forms): TemplateResult {
     ${part("Delete", "There is no way back; disabling has one.", forms.remove)}`;
 }
 
-/** One thing to do under a heading of its own. */
+/** A section with a heading, a hint, and forms. */
 export function part(heading: string, about: unknown, ...forms: ReadonlyArray<Form | undefined>): TemplateResult {
   return html`<section class="part">
     <h2>${heading}</h2>
@@ -144,12 +145,12 @@ export function part(heading: string, about: unknown, ...forms: ReadonlyArray<Fo
   </section>`;
 }
 
-/** The address of a view of one application. */
+/** Address of a view of one application. */
 export function applicationAddress(view: string, publicKey: string): string {
   return `#/${view}?${new URLSearchParams({ publicKey })}`;
 }
 
-/** Names of the views of one application, as addresses have them. */
+/** Views of one application: name in the address, and label. */
 const PARTS = [
   ["application", "Settings"],
   ["clients", "OAuth clients"],
@@ -161,10 +162,10 @@ const PARTS = [
   ["audit", "Its audit trail"],
 ] as const;
 
-/** Those that do not say so themselves. */
+/** Views that do not show their application themselves. */
 const SAY_WHOSE = ["clients", "webhook", "token", "link"];
 
-/** Whose views they are, and links between them. */
+/** Links between the views of one application, and its name where the view does not show it. */
 export function applicationLinks(
   { directory }: Pick<ViewContext, "directory">,
   publicKey: string,

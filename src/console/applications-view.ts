@@ -34,7 +34,7 @@ export function createApplicationsView(context: ViewContext): View {
   const found = createLoader<ListApplicationsResponseJson>(update);
   const pages = createPages();
   const providers = createApplicationProviders(api, update);
-  /** There was none when the view was opened: the form to create one is open, and stays so. */
+  /** There was no application when the view was opened: the form to create one is open and stays open. */
   let isFirst = false;
 
   async function load(): Promise<void> {
@@ -151,15 +151,15 @@ function links({ publicKey = "", displayName = "" }: ApplicationJson): TemplateR
     <a href=${tryAddress({ publicKey })} aria-label="Try a call of ${name}">Try</a>`;
 }
 
-/** Names of the providers at which applications have OAuth clients, as far as they were asked for. */
+/** Cache of the providers at which applications have OAuth clients. */
 interface ApplicationProviders {
-  /** Asks for those of each application, some at a time. Never rejects. */
+  /** Loads the providers of each application, one after another. Never rejects. */
   load(publicKeys: readonly string[]): Promise<void>;
-  /** Of one application, in words. */
+  /** The providers of one application as text. */
   readonly of: (publicKey: string) => string;
 }
 
-/** More than are shown of one application. */
+/** Providers listed for one application; the text says when there are more. */
 const MAX_PROVIDERS = 20;
 
 /** @param onChange called for each answer. */

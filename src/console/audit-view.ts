@@ -25,7 +25,7 @@ const FIELDS: ReadonlyArray<SearchField<Name>> = [
   { name: "before", label: "Before", kind: "time" },
 ];
 
-/** What operators have changed, the newest first. */
+/** Changes made by operators, newest first. */
 export function createAuditView(context: ViewContext): View {
   const { api, directory, update } = context;
   const found = createLoader<ListAuditRecordsResponseJson>(update);
@@ -82,13 +82,13 @@ const columnsFor = (directory: Directory): ReadonlyArray<Column<AuditRecordJson>
   },
 ];
 
-/** Its second part is an application's key, percent-encoded. */
+/** The second segment of a resource name is the application's public key, percent-encoded. */
 function applicationOf(resource: string, directory: Directory): TemplateResult | string {
   const [, publicKey = ""] = /^applications\/([^/]+)/.exec(resource) ?? [];
   try {
     return publicKey === "" ? "" : applicationLink(directory, decodeURIComponent(publicKey));
   } catch {
-    // No encoding of the relay's own: the resource beside it says what there is.
+    // Not encoded by the relay; the table shows the resource name as well.
     return "";
   }
 }

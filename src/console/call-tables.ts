@@ -4,7 +4,7 @@ import { html, nothing, svg, type TemplateResult } from "./lit-html.js";
 import { type Figures, figuresOf, msText, visibleText } from "./text.js";
 import { type Column, clockTime, dataTable, moment, NARROW, stateMark } from "./view.js";
 
-/** Method and url of a call, with the names of its query's parameters alone. */
+/** Method and URL of a call; of the query only the parameter names. */
 export function targetOf({ method = "", origin = "", path = "", queryKeys = [] }: CallRecordJson): TemplateResult {
   if (origin === "")
     return html`<span class="id">${visibleText(method)}</span> <span class="hint">(refused; its url is not recorded)</span>`;
@@ -18,25 +18,25 @@ export function outcomeOf({ statusCode = 0, errorType = "", cause = "" }: CallRe
   return stateMark(false, `${statusCode} ${visibleText(errorType)}${cause === "" ? "" : ` (${visibleText(cause)})`}`);
 }
 
-/** Address of the view of one call's record. Pure. @param userId whose call it is, where that is known: records do not hold it. */
+/** Address of a call's record. Pure. @param userId the call's user where known: records do not store it. */
 export function callAddress(callId: string, userId = ""): string {
   return `#/call?${new URLSearchParams({ callId, ...(userId === "" ? {} : { userId }) })}`;
 }
 
-/** What a person takes in. */
+/** Rows that are easy to take in. */
 const FEW_ROWS = 20;
-/** Where each is a card. */
+/** The same where each row is a card. */
 const FEW_CARDS = 10;
-/** Rows that a browser lays out each second without effort. */
+/** Rows that a browser can lay out every second without effort. */
 const MAX_ROWS = 50;
 
-/** How much of the list is shown. */
+/** Whether the long or the short list is shown. */
 export interface ListLength {
   readonly isLong: boolean;
   readonly toggle: () => void;
 }
 
-/** The last calls, newest first; each leads to its record. */
+/** The last calls, newest first; each links to its record. */
 export function callList(calls: readonly LiveCall[], { isLong, toggle }: ListLength): TemplateResult {
   if (calls.length === 0) return html`<p>No call yet. Calls appear here as they end.</p>`;
   const few = matchMedia(NARROW).matches ? FEW_CARDS : FEW_ROWS;
@@ -63,7 +63,7 @@ const CALL_COLUMNS: ReadonlyArray<Column<LiveCall>> = [
   ...otherColumns(""),
 ];
 
-/** Calls of the past, of any day, in a list that stands still. @param userId whose they all are; empty for anybody's. */
+/** A static table of recorded calls. @param userId the user of all these calls; empty if they are of several users. */
 export function recordTable(caption: string, records: readonly CallRecordJson[], userId = ""): TemplateResult {
   const when: Column<LiveCall> = { label: "When", cell: ({ record }) => moment(record.startTime, "") };
   return dataTable(caption, [when, ...otherColumns(userId)], records.map(liveCallFrom));
@@ -74,7 +74,7 @@ interface LatencyRow {
   readonly figures: Figures;
 }
 
-/** Where the time of the calls went, in numbers. */
+/** Table of where the time of the calls went. */
 export function latencyTable(calls: readonly LiveCall[]): TemplateResult {
   const rows = [
     row("Relay", calls, ({ relayMs }) => relayMs),
@@ -103,7 +103,7 @@ interface OutcomeRow {
   readonly share: number;
 }
 
-/** How the calls ended: successes, and errors by their type, the most frequent first. */
+/** How the calls ended: successes, and errors by type, most frequent first. */
 export function outcomeTable(calls: readonly LiveCall[]): TemplateResult {
   const counts = new Map<string, number>();
   for (const { record } of calls) {

@@ -17,11 +17,11 @@ import { msText, visibleText } from "./text.js";
 import { tryAddress } from "./try-view.js";
 import { busyNotice, messageText, moment, problemNotice, step, term, type View, type ViewContext } from "./view.js";
 
-/** A call is seen before its record is written, which takes half a second, and two when much is to write. */
+/** Live calls appear before their record is written, which takes half a second, or two under load. */
 const ASK_AGAIN_MS = 1000;
 const MAX_ASKS = 10;
 
-/** The record of one call, also of one that was seen as it ended and is written only now. */
+/** The record of one call. Asks again for up to ten seconds if the record is not written yet. */
 export function createCallView({ api, directory, update }: ViewContext): View {
   let found = createLoader<CallRecordJson | undefined>(update);
   let asks = 0;
@@ -55,7 +55,7 @@ export function createCallView({ api, directory, update }: ViewContext): View {
   };
 }
 
-/** Undefined where there is none, or none yet. Rejects with ApiError. */
+/** Undefined when there is no record, or not yet. Rejects with ApiError. */
 async function recordOf(api: Api, callId: string): Promise<CallRecordJson | undefined> {
   try {
     return await api.call("CallRecordService/GetCallRecord", { callId });
@@ -79,7 +79,7 @@ function contentOf(
   }</p>`;
 }
 
-/** Everything that is written down of a call. */
+/** Everything recorded about a call. */
 function recordView(record: CallRecordJson, directory: Directory, askedUserId: string): TemplateResult {
   const { callId = "", publicKey = "", startTime, surface = "", providerName = "", rule = "", requestId = "" } = record;
   const userId = record.userId || askedUserId;
@@ -106,21 +106,21 @@ function recordView(record: CallRecordJson, directory: Directory, askedUserId: s
   </section>`;
 }
 
-/** The record holds no user: as long as the connection is there, it tells whose call it was. */
+/** Records do not store the user: it is looked up through the connection, and missing once that is deleted. */
 function userOf({ publicKey = "", userId = "", providerName = "" }: CallRecordJson): TemplateResult | typeof nothing {
   if (userId === "") return nothing;
   const address = `#/connection?${new URLSearchParams({ publicKey, userId, providerName })}`;
   return step("User", html`<bdi class="id">${visibleText(userId)}</bdi> <a href=${address}>Connection</a>`);
 }
 
-/** A capture ends before its record, and is for operators alone. */
+/** A capture is deleted before its record, and only operators can see it. */
 function captureOf({ captured = false, capture }: CallRecordJson): TemplateResult | typeof nothing {
   if (capture !== undefined) return captureView(capture);
   if (!captured) return nothing;
   return html`<p>Headers and bodies were captured. They are kept for a day, and shown to tokens with the role operator.</p>`;
 }
 
-/** What a call came not so far as to wait for is left out. */
+/** Omits the waits that the call never reached. */
 function timesOf(record: CallRecordJson): TemplateResult {
   const { totalMs, relayMs } = liveCallFrom(record);
   const wait = (name: string, duration: string | undefined) =>
@@ -134,12 +134,12 @@ function idOf(id: string): TemplateResult | undefined {
   return id === "" ? undefined : html`<span class="id">${visibleText(id)}</span>`;
 }
 
-/** @param count ProtoJSON of an int64; left out when it is 0. */
+/** @param count ProtoJSON of an int64; undefined for 0. */
 function bytesText(count: string | undefined): string {
   return `${Number(count ?? 0).toLocaleString("en")} bytes`;
 }
 
-/** Headers and bodies of one call. The relay has taken the credentials out of them. */
+/** Headers and bodies of one call. The relay has already redacted the credentials. */
 function captureView({ request = {}, response, message = "" }: CallCaptureJson): TemplateResult {
   return html`<section aria-label="Capture">
     <h2>${request.sent === true ? "What was sent" : "What was asked for, and not sent"}</h2>

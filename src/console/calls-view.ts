@@ -20,7 +20,7 @@ const FIELDS: ReadonlyArray<SearchField<Name>> = [
 
 const PAGE_SIZE = 50;
 
-/** Calls of the past, by whose they were, where they went, how they ended and when. */
+/** Search in the recorded calls, by application, user, provider, outcome and time. */
 export function createCallsView(context: ViewContext): View {
   const { api, update } = context;
   const found = createLoader<ListCallRecordsResponseJson>(update);
@@ -41,7 +41,7 @@ export function createCallsView(context: ViewContext): View {
     enter(parameters) {
       const { publicKey, userId } = sought;
       sought = search.enter(parameters);
-      // Rows link to their records with the user id that is asked for: those of another user must not stay.
+      // Rows link to their records with the user id of the search, so rows of another user must not stay.
       if (sought.publicKey !== publicKey || sought.userId !== userId) found.clear();
       pages.reset();
       if (!lacksApplication(sought)) void load();
@@ -54,7 +54,7 @@ export function createCallsView(context: ViewContext): View {
   };
 }
 
-/** An id means a user of one application. */
+/** A user id is unique only within one application. */
 function lacksApplication({ publicKey, userId }: Sought<Name>): boolean {
   return userId !== "" && publicKey === "";
 }

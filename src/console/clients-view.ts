@@ -20,7 +20,7 @@ import {
   type ViewContext,
 } from "./view.js";
 
-/** OAuth clients of one application; with a provider in the address, that one. */
+/** OAuth clients of one application. A provider in the address selects its client. */
 export function createClientsView(context: ViewContext): View {
   const { api, directory, session, update } = context;
   const found = createLoader<readonly OAuthClientJson[]>(update);
@@ -103,7 +103,7 @@ async function allClients(api: Api, publicKey: string): Promise<readonly OAuthCl
   return pages.flatMap(({ oauthClients = [] }) => oauthClients);
 }
 
-/** What stands between scopes in a request, as each provider reads it: most a space, some a comma (Slack, Strava). */
+/** The scope separator depends on the provider: a space for most, a comma for some (Slack, Strava). */
 const SCOPE_HINT =
   "What calls may do, in the provider's own words and with what it has between them: a space in most cases (repo read:user), a comma for some such as Slack (chat:write,users:read). Empty: what its definition asks for.";
 
@@ -154,7 +154,10 @@ function clientFromValues(values: Values): OAuthClientJson {
   return { providerName, clientId, clientSecret, scope, originParameters };
 }
 
-/** A secret that is not typed again stays, also one of a client that is not known here (yet), unless the operator says so. */
+/**
+ * Update mask. An empty secret field keeps the stored secret, even when the client has not been loaded yet, unless the
+ * operator ticked the box to remove it.
+ */
 function maskOf(values: Values, stored: OAuthClientJson | undefined): string {
   const forgets = stored?.hasClientSecret === true && values["isPublic"] === "yes";
   const secret = values["clientSecret"] || forgets ? ["clientSecret"] : [];
@@ -163,10 +166,10 @@ function maskOf(values: Values, stored: OAuthClientJson | undefined): string {
   return changeMask(values, base, secret);
 }
 
-/** What to do at the provider first. */
+/** Instructions for registering the client at the provider. */
 function registration(relayUrl: string, provider: ProviderJson | undefined): TemplateResult {
   const { displayName = "", documentationUri = "", sources = [] } = provider ?? {};
-  // Only https: a definition may hold any text, and some of it would run.
+  // Only https: a definition may contain any text, and a javascript: URL would run.
   const pages = [...new Set([...sources, documentationUri])].filter((uri) => uri.startsWith("https://"));
   const uri = `${relayUrl}/oauth/callback`;
   return html`Register a client at the provider first, with this redirect address:

@@ -8,13 +8,13 @@ import type { PickerOptions } from "./picker.js";
 import { visibleText } from "./text.js";
 import type { ViewContext } from "./view.js";
 
-/** What the form for tokens or keys needs from its view. */
+/** Options of {@link createStoringForm}. */
 interface StoringOptions {
   readonly publicKey: () => string;
   readonly onStored: (connection: ConnectionJson) => void;
 }
 
-/** A form that stores a user's tokens or keys, with the fields that the provider's kind asks for. */
+/** A form that stores a user's tokens or keys; its fields depend on the provider's kind. */
 export function createStoringForm(context: ViewContext, { publicKey, onStored }: StoringOptions): Form {
   const { directory } = context;
   const provider = () => directory.providerOf(storing.values["providerName"] ?? "");
@@ -51,14 +51,14 @@ const keyFieldsFor = ({ findProviders }: Directory, findUsers: PickerOptions["fi
   },
 ];
 
-/** Those that are not told by the provider or fixed with the client. */
+/** The connection values that the operator enters: those that neither the provider nor the OAuth client supplies. */
 function askedValues({ connectionValues = [] }: ProviderJson): readonly ConnectionValueJson[] {
   return connectionValues.filter(
     ({ callbackParameter, tokenMember, lookup, client }) => !(callbackParameter || tokenMember || lookup || client),
   );
 }
 
-/** Whether what is stored is no token response. */
+/** Whether the provider uses keys instead of a token response. */
 const isWithoutTokens = ({ kind = "oauth2" }: ProviderJson) => kind !== "oauth2";
 
 function valueFields(provider: ProviderJson | undefined): readonly Field[] {

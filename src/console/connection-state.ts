@@ -9,17 +9,17 @@ export function stateOf({ state, stateReason = "" }: ConnectionJson): TemplateRe
   return stateMark(false, `Must connect again (${visibleText(stateReason)})`);
 }
 
-/** How a connection stands, in words, and what an operator can do about it. */
+/** State of a connection in words, and what an operator can do about it. */
 export interface Standing {
   readonly isGood: boolean;
   readonly state: string;
-  /** Why it stands so; empty when there is nothing to say. */
+  /** Why the connection is in this state; empty when there is nothing to add. */
   readonly reason: string;
-  /** Since when, RFC 3339; undefined when that is not known. */
+  /** Start of the state, RFC 3339; undefined when not known. */
   readonly since: string | undefined;
-  /** What to do; empty for nothing. */
+  /** What to do; empty if nothing needs doing. */
   readonly advice: string;
-  /** Where that is done. */
+  /** The view where that is done. */
   readonly place: "link" | "clients" | undefined;
 }
 
@@ -82,7 +82,7 @@ function failing(connection: ConnectionJson): Standing {
   };
 }
 
-/** What may pass, by the kind of the last answer. */
+/** Failures that may be temporary, by the kind of the last answer. */
 const PASSING: ReadonlyMap<string, string> = new Map([
   ["server_error", "The provider's token endpoint answers with an error of its own."],
   ["rate_limited", "The provider's token endpoint is asked too often."],
@@ -92,13 +92,13 @@ const PASSING: ReadonlyMap<string, string> = new Map([
   ["internal_error", "The relay could not work on the answer; its log says why."],
 ]);
 
-/** Milliseconds since the epoch of each end of the access token's life, and how much of it is over, from 0 to 1. */
+/** Lifetime of the access token in milliseconds, and the share of it that has passed, from 0 to 1. */
 export interface TokenLife {
   readonly lifeMs: number;
   readonly share: number;
 }
 
-/** Undefined where one of its ends is not known. Pure. */
+/** Undefined when the start or the end is not known, or the end is not after the start. Pure. */
 export function tokenLifeOf({ tokenTime, expireTime }: ConnectionJson, nowMs: number): TokenLife | undefined {
   if (tokenTime === undefined || expireTime === undefined) return undefined;
   const [from, until] = [Date.parse(tokenTime), Date.parse(expireTime)];

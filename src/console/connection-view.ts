@@ -25,17 +25,17 @@ import {
   type ViewContext,
 } from "./view.js";
 
-/** What names a connection. */
+/** Key of a connection. */
 interface Key {
   readonly publicKey: string;
   readonly userId: string;
   readonly providerName: string;
 }
 
-/** Calls of the connection that are shown; the rest is a view of its own. */
+/** Number of calls shown here; a link leads to all of them. */
 const CALLS = 10;
 
-/** Everything about one connection; with nothing but an application in the address, a form for a new one. */
+/** Everything about one connection; if the address names only an application, a form for a new one. */
 export function createConnectionView(context: ViewContext): View {
   const { api, update } = context;
   const found = createLoader<ConnectionJson>(update);
@@ -159,7 +159,7 @@ function tokenOf(connection: ConnectionJson): TemplateResult {
   return html`<bdi>${visibleText(tokenType || "not known")}</bdi>, obtained ${moment(tokenTime, "not yet")}, ${end}${whole}`;
 }
 
-/** How it was refreshed, and is going to be. */
+/** Last and next refresh of the token. */
 function refreshSteps(connection: ConnectionJson): TemplateResult {
   const { hasRefreshToken, tokenType, refreshTime, refreshFailureCount = 0, state } = connection;
   if (!hasRefreshToken) {

@@ -22,9 +22,9 @@ import {
   type ViewContext,
 } from "./view.js";
 
-/** Rows of one page: what a person looks through, and what a browser lays out in no time. */
+/** Rows per page: quick to look through, and quick to lay out. */
 const PAGE_SIZE = 50;
-/** The relay looks through fifty thousand for each. */
+/** The relay scans up to fifty thousand connections for each page. */
 const MAX_EMPTY_PAGES = 20;
 
 type Name = "publicKey" | "userIdPrefix" | "providerName" | "state";
@@ -62,7 +62,7 @@ export function createConnectionsView(context: ViewContext): View {
     update();
   }
 
-  /** Looks through pages in which there is none, of a million connections at most. */
+  /** Skips empty pages, up to a million scanned connections. */
   async function firstFound(ask: (pageToken: string) => Promise<ListConnectionsResponseJson>) {
     let page = await ask(pages.token);
     for (let asked = 1; asked < MAX_EMPTY_PAGES && !page.connections?.length && page.nextPageToken; asked += 1)
@@ -70,7 +70,7 @@ export function createConnectionsView(context: ViewContext): View {
     return page;
   }
 
-  /** Whether connections may exist that are not shown. */
+  /** Whether other connections may exist, since a filter is set or this is not the first page. */
   const isNarrowed = () => pages.token !== "" || Object.values(sought).some((value) => value !== "");
 
   return {
@@ -88,7 +88,7 @@ export function createConnectionsView(context: ViewContext): View {
   };
 }
 
-/** An id means a user of one application. */
+/** A user id is unique only within one application. */
 function requireApplication({ publicKey, userIdPrefix }: Sought<Name>): void {
   if (userIdPrefix === "" || publicKey !== "") return;
   throw new ApiError("invalid_argument", "Name the application as well: user ids are an application's own.");
@@ -107,7 +107,7 @@ function resultOf(
   if (value === undefined) return nothing;
   const { connections = [], nextPageToken = "" } = value;
   if (connections.length > 0) return dataTable("Connections", connectionColumns(directory), connections);
-  // A page of a long list may have none and still not be the last (AIP-158).
+  // A page may be empty without being the last (AIP-158).
   if (nextPageToken !== "") return html`<p>None on this page; there are more to look through.</p>`;
   if (isNarrowed) return html`<p>There is no such connection.</p>`;
   return html`<p>
@@ -129,16 +129,16 @@ export const connectionColumns = (directory: Directory): ReadonlyArray<Column<Co
   { label: "More", cell: links },
 ];
 
-/** Those that are no secrets. */
+/** The connection's values that are not secret. */
 export function valuesOf({ originParameters = {} }: ConnectionJson): TemplateResult | typeof nothing {
   const pairs = Object.entries(originParameters).map(([name, value]) => `${name}=${value}`);
   return pairs.length === 0 ? nothing : html`<bdi>${visibleText(pairs.join(", "))}</bdi>`;
 }
 
-/** Kinds of connection of which nothing expires. */
+/** Kinds of connection that never expire. */
 const WITHOUT_TOKENS = ["api_key", "basic", "oauth1"];
 
-/** Whether its token is refreshed, and since when that fails. */
+/** Whether the token is refreshed, and if that fails, since when. */
 export function refreshOf(connection: ConnectionJson) {
   const { state, tokenType, hasRefreshToken, refreshFailureCount = 0, lastRefreshFailure = "" } = connection;
   if (state !== "STATE_ACTIVE") return "No more";

@@ -8,10 +8,10 @@ import { createLoader } from "./loading.js";
 import { visibleText } from "./text.js";
 import { busyNotice, type Column, dataTable, moment, problemNotice, stateMark, type ViewContext } from "./view.js";
 
-/** What became of an application's events, or of those about one connection. */
+/** Delivery log of an application's webhook events, or of those about one connection. */
 export interface Deliveries {
   load(filter: ListWebhookDeliveriesRequestJson): Promise<void>;
-  /** Asks until the event was tried, for some seconds: events are delivered once a second. */
+  /** Polls once a second until the event has been attempted, for up to 20 seconds; the relay delivers once a second. */
   watch(filter: ListWebhookDeliveriesRequestJson, eventId: string): Promise<void>;
   clear(): void;
   render(): TemplateResult;

@@ -12,10 +12,10 @@ import { countText, visibleText } from "./text.js";
 import { messageText, moment, stateMark, step } from "./view.js";
 
 /**
- * What would become of a call, step by step, and the request as it would be written.
+ * Shows each decision about a call, and the request as it would be sent.
  *
- * @param isSent it was performed after that.
- * @param userId whose call it is.
+ * @param isSent the call was performed afterwards.
+ * @param userId the call's user.
  */
 export function explanationView(told: ExplainCallResponseJson, isSent: boolean, userId: string): TemplateResult {
   const {
@@ -85,13 +85,13 @@ function requestView({ method = "", url = "", headers = [], bodyBytes = 0, bodyS
     </p>`;
 }
 
-/** Undefined for what is no UTF-8; what is cut in the middle of a character is. */
+/** Undefined unless it is UTF-8; the last character may be incomplete. */
 function textFromBase64(base64: string): string | undefined {
   const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
   } catch {
-    // Said by the caller.
+    // The caller shows "(binary)".
     return undefined;
   }
 }

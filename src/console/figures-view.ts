@@ -27,10 +27,10 @@ const FIELDS: ReadonlyArray<SearchField<Name>> = [
   { name: "providerName", label: "Provider", kind: "provider" },
 ];
 
-/** It is looked again while it is shown, in milliseconds. */
+/** Refresh interval while the view is shown, in milliseconds. */
 const EVERY_MS = 30_000;
 
-/** How many calls there were, how they ended and how long they took, over the last hour or week. */
+/** Number, outcome and duration of the calls of the last hour or week. */
 export function createFiguresView(context: ViewContext): View {
   const { api, directory, update } = context;
   const found = createLoader<GetFiguresResponseJson>(update);
@@ -101,7 +101,7 @@ const PART_COLUMNS: ReadonlyArray<Column<PartRow>> = [
   })),
 ];
 
-/** Counts of the whole time, and how long each part of the calls took. */
+/** Totals of the period, and percentiles for each part of the calls. */
 export function figureTable({ total = {}, points = [], pointDuration }: GetFiguresResponseJson): TemplateResult {
   const count = Number(total.callCount ?? 0);
   if (count === 0) return html`<p>No call was counted in this time.</p>`;
@@ -117,7 +117,7 @@ export function figureTable({ total = {}, points = [], pointDuration }: GetFigur
     ${dataTable("How long the parts of calls took", PART_COLUMNS, rows)}`;
 }
 
-/** The points of the whole time, those without a call too. */
+/** The points of the whole period, including those without calls. */
 function allPoints({
   points = [],
   startTime,

@@ -6,7 +6,7 @@ import type { PickerOptions } from "./picker.js";
 import { qrCode } from "./qr-code.js";
 import { moment, type View, type ViewContext } from "./view.js";
 
-/** Makes one-time links with which a user connects accounts. */
+/** Creates one-time links with which a user connects accounts. */
 export function createLinkView(context: ViewContext): View {
   const { directory } = context;
   let publicKey = "";

@@ -2,21 +2,21 @@ import { html, nothing, type TemplateResult } from "./lit-html.js";
 import type { Choice } from "./picker.js";
 import { visibleText } from "./text.js";
 
-/** A call that failed, and whose it was, as far as that is known. */
+/** A failed call and its owner, as far as known. */
 interface FailedCall {
   readonly errorType: string;
   readonly statusCode: number;
-  /** The rule that refused it; empty for none. */
+  /** The rule that refused the call; empty if none did. */
   readonly rule: string;
   readonly publicKey: string;
   readonly userId: string;
   readonly providerName: string;
 }
 
-/** What an error type means, and where something can be done about it. */
+/** Explains an error type and links to the views where it can be fixed. */
 interface Remedy {
   readonly means: string;
-  /** Views by their names in the address, with what their links say. */
+  /** View names as in the address, with the link text. */
   readonly places?: ReadonlyArray<readonly [view: string, text: string]>;
 }
 
@@ -99,13 +99,13 @@ const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   ["INTERNAL_ERROR", { means: "A fault of the relay: its log says more, under the call id." }],
 ]);
 
-/** Every error type in its words, for a picker: those of the relay, and the provider's own. */
+/** Choices for an error type picker: the relay's error types, and `API_ERROR` for the provider's own errors. */
 export const ERROR_TYPES: ReadonlyArray<Choice> = [
   ["API_ERROR", "The provider itself answered with an error."] as const,
   ...[...REMEDIES].map(([value, { means }]) => [value, means] as const),
 ].map(([value, detail]) => ({ value, label: value, detail, ignoresCase: true }));
 
-/** Why the caller itself was refused, by the rule. */
+/** Why the caller was refused, by rule. */
 const CALLERS: ReadonlyMap<string, string> = new Map([
   ["origin", "Its browser origin is not on the application's list."],
   ["address", "Its client address is not on the application's list."],
@@ -115,7 +115,7 @@ const CALLERS: ReadonlyMap<string, string> = new Map([
   ["proof-missing", "It brought less proof than the application asks for."],
 ]);
 
-/** Of what the provider itself refuses. */
+/** Remedy for an error status from the provider. */
 function providerRemedy(statusCode: number): Remedy {
   const answered = `The provider answered with ${statusCode}`;
   if (statusCode === 401 || statusCode === 403) {
@@ -129,7 +129,7 @@ function providerRemedy(statusCode: number): Remedy {
   return { means: `${answered}: something about the request is not to its liking.`, places: [CAPTURE] };
 }
 
-/** Says in words why a call failed, and leads to where that is mended; nothing of a call that did not fail. */
+/** Explains why a call failed and links to where it can be fixed; nothing for an unknown or empty error type. */
 export function remedyView(call: FailedCall): TemplateResult | typeof nothing {
   const { errorType, statusCode, rule, publicKey, userId, providerName } = call;
   const remedy = errorType === "API_ERROR" ? providerRemedy(statusCode) : REMEDIES.get(errorType);
@@ -141,7 +141,7 @@ export function remedyView(call: FailedCall): TemplateResult | typeof nothing {
     ${places.length === 0 ? nothing : html`<ul>${places.map(([view, text]) => html`<li><a href="#/${view}?${new URLSearchParams(given)}">${text}</a></li>`)}</ul>`}`;
 }
 
-/** Whether what is known names what the view shows. */
+/** Whether enough is known about the call to link to the view. */
 function isComplete(view: string, { publicKey, userId }: FailedCall): boolean {
   if (view === "connection") return publicKey !== "" && userId !== "";
   return publicKey !== "" || !["application", "link", "clients"].includes(view);

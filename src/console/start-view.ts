@@ -13,10 +13,10 @@ import { createLoader } from "./loading.js";
 import { countText, visibleText } from "./text.js";
 import { busyNotice, moment, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
 
-/** It is looked again while it is shown, in milliseconds. */
+/** Refresh interval while the view is shown, in milliseconds. */
 const EVERY_MS = 60_000;
 
-/** What needs attention, and how the last hour went. */
+/** Start page: what needs attention, and the figures of the last hour. */
 export function createStartView({ api, directory, update }: ViewContext): View {
   const overview = createLoader<OverviewJson>(update);
   const figures = createLoader<GetFiguresResponseJson>(update);
@@ -57,14 +57,14 @@ export function createStartView({ api, directory, update }: ViewContext): View {
   };
 }
 
-/** What a new relay has so far, which tells how far its operator has come. */
+/** What a new relay has so far: shows how far its setup has come. */
 interface Begun {
   readonly applications: readonly ApplicationJson[];
   readonly hasClient: boolean;
   readonly hasConnection: boolean;
 }
 
-/** Two applications are no beginning any more. Rejects with ApiError. */
+/** Looks at the first application only; with two or more, setup counts as done. Rejects with ApiError. */
 async function lookHowFar(api: Api): Promise<Begun> {
   const { applications = [] } = await api.call("ApplicationService/ListApplications", { pageSize: 2 });
   const [{ publicKey = "" } = {}, ...others] = applications;
@@ -77,7 +77,7 @@ async function lookHowFar(api: Api): Promise<Begun> {
   return { applications, hasClient: oauthClients.length > 0, hasConnection: connections.length > 0 };
 }
 
-/** Of a relay on which nobody is connected yet; each step leads to where it is done, as soon as it can be. */
+/** Setup steps, shown until the first connection exists. Each step links to its view once that is possible. */
 function firstSteps({ applications, hasClient, hasConnection }: Begun): TemplateResult | typeof nothing {
   const [{ publicKey = "" } = {}, ...others] = applications;
   if (others.length > 0 || hasConnection) return nothing;
@@ -125,13 +125,13 @@ function attentionView(attention: AttentionJson, directory: Directory): Template
     <p>${advice} ${view === undefined ? nothing : html`<a href=${address}>Have a look</a>`}</p>`;
 }
 
-/** What stands for many is said so. */
+/** The API reports at most 100, which stands for 100 or more. */
 function countOf({ count = 0 }: AttentionJson, noun: string): string {
   return count >= 100 ? `100 or more ${noun}s` : countText(count, noun);
 }
 
 interface Words {
-  /** @param count says how many there are of a noun. */
+  /** @param count formats the count with a noun. */
   readonly what: (count: (noun: string) => string) => string;
   readonly advice: string;
   /** Where to look; the application and the provider are added. */

@@ -9,7 +9,7 @@ import { createLoader } from "./loading.js";
 import type { PickerOptions } from "./picker.js";
 import { moment, problemNotice, type View, type ViewContext } from "./view.js";
 
-/** Makes call tokens: what stands for one user of an application, for a time, within rules. */
+/** Creates call tokens: each acts for one user of an application, for a limited time, within rules. */
 export function createTokenView(context: ViewContext): View {
   const { api, directory, update } = context;
   const found = createLoader<ApplicationJson>(update);
@@ -35,7 +35,7 @@ export function createTokenView(context: ViewContext): View {
       ),
   });
 
-  /** By the very checks that a call goes through. */
+  /** Runs the same checks as a real call. */
   const preview: Form = createForm(context, {
     ...{ id: "preview", method: "CallService/ExplainCall", button: "See what it would allow" },
     fields: () => previewFields(directory.findProviders),

@@ -7,10 +7,10 @@ import { ApiError, createLoader } from "./loading.js";
 import { countText, visibleText } from "./text.js";
 import { busyNotice, moment, problemNotice, stateMark, step, type View, type ViewContext } from "./view.js";
 
-/** Where one application is told of its connections. */
+/** The webhook that notifies an application about its connections. */
 export function createWebhookView(context: ViewContext): View {
   const { api, update } = context;
-  /** Null: it has none. */
+  /** Null: the application has no webhook. */
   const found = createLoader<WebhookJson | null>(update);
   let publicKey = "";
 
