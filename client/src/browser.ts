@@ -1,7 +1,7 @@
 /** Outcome of connecting in a popup window. */
 export type ConnectResult =
   | { readonly outcome: "success"; readonly provider: string }
-  /** `error` is a code of RFC 6749 sections 4.1.2.1 and 5.2, such as `access_denied`, or the relay's own in the same spelling. */
+  /** `error` is a code of RFC 6749 sections 4.1.2.1 and 5.2, such as `access_denied`, or one of the relay's own. */
   | { readonly outcome: "error"; readonly provider: string; readonly error: string }
   /** `blocked`: the browser blocked the popup. `closed`: the window was closed and no outcome was reported. */
   | { readonly outcome: "blocked" | "closed" | "timeout" };
@@ -18,8 +18,8 @@ export interface ConnectAccountOptions {
 }
 
 /**
- * Opens the relay's connect page in a popup window and resolves with the outcome. Call it in a click handler. The origin
- * of the calling page must be on the application's list of allowed origins.
+ * Opens the relay's connect page in a popup window and resolves with the outcome. Call it in a click handler. The
+ * origin of the calling page must be on the application's list of allowed origins.
  *
  * `closed` can also follow a success, since a provider's page can sever the link between the two windows
  * (`Cross-Origin-Opener-Policy`). Then list the user's connections to find out.

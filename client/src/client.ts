@@ -70,7 +70,7 @@ export interface ConnectLinkOptions {
 
 /** A user's account at one provider. */
 export interface Account {
-  /** Performs one call with the user's token. @throws RelayCallError unless the provider answers with a status below 400. */
+  /** Performs one call with the user's token. @throws RelayCallError unless the answer has a status below 400. */
   call<Data = unknown>(call: CallOptions): Promise<CallAnswer<Data>>;
   /**
    * A `fetch` for this account's provider, to pass to an SDK: takes the provider's own URLs and returns the provider's
@@ -79,7 +79,7 @@ export interface Account {
   readonly fetch: typeof globalThis.fetch;
   /** Base URL for an SDK; give the SDK a call token as its access token. @param host a host of the provider. */
   via(host: string): string;
-  /** Creates a call token for this account. Default: valid for 15 minutes and for any request. Needs the private key. */
+  /** Creates a call token for this account; by default for 15 minutes and any request. Needs the private key. */
   token(limits?: TokenLimits): Promise<string>;
 }
 

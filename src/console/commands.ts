@@ -15,7 +15,7 @@ export type ActionName = Exclude<
   `${string}Service/${"Get" | "List"}${string}` | "CallService/PerformCall"
 >;
 
-/** The `relay` command for a request, with placeholders in capitals for missing values. Never contains a secret. Pure. */
+/** The `relay` command for a request, with placeholders in capitals for missing values. Contains no secret. Pure. */
 export function commandFor<Name extends ActionName>(method: Name, request: Methods[Name][0]): Command {
   return COMMANDS[method](request);
 }

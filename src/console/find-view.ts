@@ -141,7 +141,7 @@ async function recordOf(api: Api, callId: string): Promise<readonly CallRecordJs
 /** The API finds a user's calls only within one application; this many applications are searched. */
 const MAX_ASKED = 20;
 
-/** The newest calls of a user, connected or not; searches applications with a connection first. Rejects with ApiError. */
+/** A user's newest calls, connected or not; searches applications with a connection first. Rejects with ApiError. */
 async function callsOf(api: Api, userId: string, connections: readonly ConnectionJson[]) {
   const { applications = [] } = await api.call("ApplicationService/ListApplications", { pageSize: MAX_ASKED });
   const keys = new Set([...connections, ...applications].map(({ publicKey = "" }) => publicKey));

@@ -40,7 +40,7 @@ import {
 import { textsFor } from "./texts/language.js";
 import { confirmPage, forwardPage, valuesPage } from "./values-page.js";
 
-/** `GET /oauth/connect`: the connect page. A link opens only once, so it redirects to an address that can be reloaded. */
+/** `GET /oauth/connect`: the connect page. A link opens only once, so it redirects to a reloadable address. */
 async function answerConnectPage(exchange: PageExchange): Promise<void> {
   const { options, response, cookie, texts } = exchange;
   const query = parsePageQuery(exchange.queryText);

@@ -109,7 +109,10 @@ const MAX_FORM_BYTES = 32 * 1024;
 /** Forms are small, so their memory is not counted. */
 const UNCOUNTED = { reserve: () => true, release() {}, whenEvicted() {} };
 
-/** Reads a urlencoded form. Rejects with RelayError: REQUEST_TOO_LARGE, or CALL_FORMAT_ERROR if it is no form or cut short. */
+/**
+ * Reads a urlencoded form. Rejects with RelayError REQUEST_TOO_LARGE, or CALL_FORMAT_ERROR when the body is not a form or
+ * is truncated.
+ */
 export async function readForm({ request, response }: PageExchange): Promise<string> {
   if (!/^application\/x-www-form-urlencoded\b/i.test(request.headers["content-type"] ?? ""))
     throw formatError("The request is not a form. Use the page's own buttons.");
