@@ -9,6 +9,14 @@ export function stateOf({ state, stateReason = "" }: ConnectionJson): TemplateRe
   return stateMark(false, `Must connect again (${visibleText(stateReason)})`);
 }
 
+/** Kinds of connection whose secrets never expire. */
+const WITHOUT_TOKENS = ["api_key", "basic", "oauth1"];
+
+/** Why a connection without a refresh token is not refreshed, in words. Pure. */
+export function withoutRefresh({ tokenType = "" }: ConnectionJson): string {
+  return WITHOUT_TOKENS.includes(tokenType) ? "Not needed" : "No refresh token";
+}
+
 /** State of a connection in words, and what an operator can do about it. */
 export interface Standing {
   readonly isGood: boolean;

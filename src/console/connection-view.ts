@@ -3,7 +3,7 @@ import type { ConnectionJson, RefreshAttemptJson } from "../../gen/relay/admin/v
 import { applicationAddress, applicationLinks, part } from "./application-view.js";
 import { recordTable } from "./call-tables.js";
 import { createStoringForm } from "./connection-form.js";
-import { type Standing, standingOf, tokenLifeOf } from "./connection-state.js";
+import { type Standing, standingOf, tokenLifeOf, withoutRefresh } from "./connection-state.js";
 import { valuesOf } from "./connections-view.js";
 import { createDeliveries } from "./deliveries.js";
 import { applicationLink, type Directory } from "./directory.js";
@@ -161,11 +161,8 @@ function tokenOf(connection: ConnectionJson): TemplateResult {
 
 /** Last and next refresh of the token. */
 function refreshSteps(connection: ConnectionJson): TemplateResult {
-  const { hasRefreshToken, tokenType, refreshTime, refreshFailureCount = 0, state } = connection;
-  if (!hasRefreshToken) {
-    const isKey = tokenType === "api_key" || tokenType === "basic";
-    return step("Refresh", isKey ? "Not needed: it is a key" : "There is no refresh token");
-  }
+  const { hasRefreshToken, refreshTime, refreshFailureCount = 0, state } = connection;
+  if (!hasRefreshToken) return step("Refresh", withoutRefresh(connection));
   const last = step("Last refreshed", moment(refreshTime, "never since it was connected"));
   if (refreshFailureCount === 0) return last;
   const { lastRefreshFailureTime, lastRefreshFailure = "", nextRefreshTime } = connection;

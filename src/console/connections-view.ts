@@ -3,7 +3,7 @@ import type {
   ListConnectionsRequestJson,
   ListConnectionsResponseJson,
 } from "../../gen/relay/admin/v1/connection_pb.js";
-import { stateOf } from "./connection-state.js";
+import { stateOf, withoutRefresh } from "./connection-state.js";
 import { applicationLink, type Directory } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader, createPages, type Loading } from "./loading.js";
@@ -135,14 +135,11 @@ export function valuesOf({ originParameters = {} }: ConnectionJson): TemplateRes
   return pairs.length === 0 ? nothing : html`<bdi>${visibleText(pairs.join(", "))}</bdi>`;
 }
 
-/** Kinds of connection that never expire. */
-const WITHOUT_TOKENS = ["api_key", "basic", "oauth1"];
-
 /** Whether the token is refreshed, and if that fails, since when. */
 export function refreshOf(connection: ConnectionJson) {
-  const { state, tokenType, hasRefreshToken, refreshFailureCount = 0, lastRefreshFailure = "" } = connection;
+  const { state, hasRefreshToken, refreshFailureCount = 0, lastRefreshFailure = "" } = connection;
   if (state !== "STATE_ACTIVE") return "No more";
-  if (!hasRefreshToken) return WITHOUT_TOKENS.includes(tokenType ?? "") ? "Not needed" : "No refresh token";
+  if (!hasRefreshToken) return withoutRefresh(connection);
   if (refreshFailureCount === 0) return "By itself";
   const { refreshFailingTime, nextRefreshTime } = connection;
   return html`${stateMark(false, `Failed ${countText(refreshFailureCount, "time")} (${visibleText(lastRefreshFailure)})`)} since

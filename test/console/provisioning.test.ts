@@ -193,16 +193,28 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
       provider: "razorpay",
       fields: { "Key ID": "rzp_key_of_ada", "Key secret": "CANARY_password" },
       values: { username: "rzp_key_of_ada" },
+      refresh: "Not needed",
+    },
+    {
+      kind: "oauth1",
+      provider: "bricklink",
+      fields: {
+        ...{ "Consumer key": "own-consumer", "Consumer secret": "CANARY_consumer_secret" },
+        ...{ "Token value": "CANARY_token", "Token secret": "CANARY_token_secret" },
+      },
+      values: { client_id: "own-consumer" },
+      refresh: "Not needed",
     },
     {
       kind: "client_credentials",
       provider: "twitchapp",
       fields: { "Client ID": "own-client", "Client secret": "CANARY_client_secret" },
       values: { client_id: "own-client" },
+      refresh: "By itself",
     },
   ])(
-    "take what the kind $kind asks for, show what is no secret, and end",
-    async ({ kind, provider, fields, values }) => {
+    "take what the kind $kind asks for, show what is no secret and whether it is refreshed, and end",
+    async ({ kind, provider, fields, values, refresh }) => {
       const { page, application } = await open("connection", { query: `&userId=ada&providerName=${provider}` });
       await page.getByText("There is no connection of this user").waitFor();
       for (const [label, text] of Object.entries(fields)) await page.getByLabel(label, { exact: true }).fill(text);
@@ -216,7 +228,11 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
         .getByRole("definition")
         .getByText(Object.values(values)[0] as string)
         .waitFor();
+      const steps = page.getByRole("region", { name: "State" }).getByRole("definition");
+      expect((await steps.allTextContents()).includes("Not needed")).toBe(refresh === "Not needed");
       await showView(page, "Connections");
+      const row = page.getByRole("table", { name: "Connections" }).getByRole("row").filter({ hasText: provider });
+      await row.getByRole("cell", { name: refresh, exact: true }).waitFor();
       expect(await page.content()).not.toContain("CANARY");
       await go(page, `#/connection?publicKey=${application.publicKey}&userId=ada&providerName=${provider}`);
       await page.getByLabel("Calls for this user end now").check();
