@@ -29,6 +29,8 @@ export function createWebhookView(context: ViewContext): View {
     ],
     requestFrom: ({ uri = "" }) => ({ webhook: { publicKey, uri } }),
     done: ({ secret = "" }) => {
+      // A used form shows only its result; the new webhook can be deleted as well.
+      removal.clear();
       void load(true);
       return secretView("webhook-secret", "Signing secret", secret, WHERE);
     },
@@ -36,7 +38,7 @@ export function createWebhookView(context: ViewContext): View {
 
   const removal = createForm(context, {
     ...{ id: "remove-webhook", method: "WebhookService/DeleteWebhook", button: "Delete the webhook" },
-    sure: "Events that were not delivered yet are forgotten",
+    ...{ sure: "Events that were not delivered yet are forgotten", isLast: true },
     requestFrom: () => ({ publicKey }),
     done: () => {
       void load(true);
@@ -74,7 +76,7 @@ export function createWebhookView(context: ViewContext): View {
       ${part("Set it", nothing, setting)}
       ${found.value ? part("Try it", "An event of the type webhook.test, about no connection, is sent like every other one.", testing) : nothing}
       <section class="part"><h2>Last events</h2>${deliveries.render()}</section>
-      ${part("Delete it", nothing, removal)}`,
+      ${found.value || removal.isOver ? part("Delete it", nothing, removal) : nothing}`,
   };
 }
 
