@@ -66,7 +66,7 @@ function untilEnded(popup: Window, link: ConnectAccountOptions["link"], timeoutM
     });
     const open = (address: string) => {
       const url = new URL(address);
-      if (!/^https?:$/.test(url.protocol)) throw new TypeError("The link is no web address.");
+      if (!/^https?:$/.test(url.protocol)) throw new TypeError("The link is not an http or https URL.");
       url.searchParams.set("opener_origin", location.origin);
       relayOrigin = url.origin;
       if (!ended.signal.aborted) popup.location.replace(url);

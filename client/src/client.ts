@@ -240,9 +240,12 @@ async function ask(options: RelayClientOptions, method: string, path: string, as
 }
 
 function unreachable(statusCode: number, retryable: boolean, cause?: unknown): RelayCallError {
-  const what = statusCode === 0 ? "No relay answers there" : `What answers there (${statusCode}) is not a relay`;
+  const what =
+    statusCode === 0
+      ? "No relay answers at this URL"
+      : `The answer from this URL (status ${statusCode}) is not from a relay`;
   const facts = { errorType: "RELAY_UNREACHABLE", statusCode, callId: undefined, retryable };
-  return new RelayCallError(`${what}: check the url and the network.`, facts, { cause });
+  return new RelayCallError(`${what}: check the URL and the network.`, facts, { cause });
 }
 
 function answerFrom<Data>(answered: object, isSafe: boolean): CallAnswer<Data> {
@@ -278,6 +281,6 @@ function errorFrom(row: Row, isSafe: boolean): RelayCallError {
 }
 
 function privateKeyOf({ privateKey }: RelayClientOptions): string {
-  if (privateKey === undefined) throw new TypeError("A call token is made from the private key: set privateKey.");
+  if (privateKey === undefined) throw new TypeError("A call token is created with the private key: set privateKey.");
   return privateKey;
 }
