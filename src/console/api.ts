@@ -47,6 +47,9 @@ export function createApi(token: string, onUnauthenticated: () => void): Api {
   };
 }
 
+/** Shown when a request gets no answer. */
+export const NO_ANSWER = "The relay does not answer: check that it is running, and check the network.";
+
 async function send(
   method: string,
   token: string,
@@ -66,7 +69,7 @@ async function send(
     });
   } catch {
     // The browser's own message ("Failed to fetch") would not help the user.
-    throw new ApiError("unavailable", "The relay does not answer. Is it still running?");
+    throw new ApiError("unavailable", NO_ANSWER);
   }
 }
 
@@ -103,7 +106,7 @@ export function takeSignInSecret(): string | undefined {
 /** Exchanges a sign-in link's secret (single use) or an admin token for a session token. Rejects with ApiError. */
 export async function redeemSignInSecret(secret: string): Promise<string> {
   const response = await post("sign-in", secret);
-  if (response === undefined) throw new ApiError("unavailable", "The relay does not answer. Is it still running?");
+  if (response === undefined) throw new ApiError("unavailable", NO_ANSWER);
   if (!response.ok)
     throw new ApiError(response.status === 403 ? "unauthenticated" : "unavailable", await response.text());
   const { token } = (await response.json()) as { readonly token: string };
@@ -121,7 +124,7 @@ export async function endSession(session: string): Promise<void> {
 /** Timeout for signing out, so that nobody waits for a relay that does not answer. */
 const SIGN_OUT_MS = 5000;
 const NOT_ENDED =
-  "The relay could not end the session; try again. Until it is ended, a copy of it still works until it expires, 12 hours after it began. If trying again does not help, replace your token in the admin token file by a new one and restart the relay.";
+  "The relay could not end the session; try again. Until it is ended, a copy of it still works until it expires, 12 hours after it began. If trying again does not help, replace your token in the admin token file with a new one and restart the relay.";
 
 /** Resolves to undefined when the relay does not answer. */
 function post(what: "sign-in" | "sign-out", token: string, signal?: AbortSignal): Promise<Response | undefined> {

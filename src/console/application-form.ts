@@ -12,8 +12,9 @@ export const PROOFS: ReadonlyArray<readonly [CallerAuthJson, string]> = [
   ["CALLER_AUTH_PRIVATE_KEY", "The private key"],
 ];
 
-const PROOF_HINT = html`A signature, made of the user id on your server, is safe in a browser; the private key is for
-  servers. With neither, anyone who knows the public key and a user id acts as that user. More proof is always taken.`;
+const PROOF_HINT = html`A signature, which your server computes from the user id, is safe in a browser; the private key is for
+  servers only. With neither, anyone who knows the public key and a user id can act as that user. Stronger proof is
+  always accepted.`;
 
 /** The settings of an application. */
 export const APPLICATION_FIELDS: readonly Field[] = [
@@ -26,47 +27,47 @@ export const APPLICATION_FIELDS: readonly Field[] = [
     ...{ name: "allowedOrigins", label: "Browser origins that may call", kind: "lines" },
     ...{
       path: "application.allowed_origins",
-      hint: "One a line, such as https://app.example.com. Empty: no browser may call.",
+      hint: "One per line, such as https://app.example.com. Empty: no browser may call.",
     },
   },
   {
     ...{ name: "allowedAddresses", label: "Client addresses that may call", kind: "lines" },
     ...{
       path: "application.allowed_addresses",
-      hint: "One a line, as CIDR such as 192.0.2.0/24. Empty: any may call.",
+      hint: "One per line, as CIDR such as 192.0.2.0/24. Empty: any may call.",
     },
   },
   {
     ...{ name: "allowedRedirectUris", label: "Addresses to return to after connecting", kind: "lines" },
     ...{
       path: "application.allowed_redirect_uris",
-      hint: "One a line, such as https://app.example.com/connected: where a connect link may send the user in the end. Empty: nowhere.",
+      hint: "One per line, such as https://app.example.com/connected: where a connect link may send the user afterwards. Empty: nowhere.",
     },
   },
   {
-    ...{ name: "callsPerMinute", label: "Calls a minute, of all users", kind: "number" },
+    ...{ name: "callsPerMinute", label: "Calls per minute, for all users together", kind: "number" },
     ...{ path: "application.calls_per_minute", hint: "0: no limit." },
   },
   {
-    ...{ name: "connectionCallsPerMinute", label: "Calls a minute for each connection", kind: "number" },
+    ...{ name: "connectionCallsPerMinute", label: "Calls per minute for each connection", kind: "number" },
     ...{ path: "application.connection_calls_per_minute", hint: "0: no limit." },
   },
   {
     ...{ name: "maxCallTokenSeconds", label: "Longest lifetime of a call token, in seconds", kind: "number" },
-    ...{ path: "application.max_call_token_seconds", hint: "0: a day, the longest there is." },
+    ...{ path: "application.max_call_token_seconds", hint: "0: one day, the maximum." },
   },
   {
     ...{ name: "accentColor", label: "Colour of its mark on the connect page", path: "application.accent_color" },
-    hint: "Such as #1a73e8. Empty: the relay's own.",
+    hint: "Such as #1a73e8. Empty: the relay's default.",
   },
   {
     ...{ name: "icon", label: "Icon on the connect page", kind: "picture", path: "application.icon", isWide: true },
-    hint: "PNG, JPEG or WebP, at most 16 KiB, and 1024 pixels wide and high. None: the first letter of its name.",
+    hint: "PNG, JPEG or WebP, at most 16 KiB and 1024 by 1024 pixels. None: the first letter of its name.",
   },
   {
-    ...{ name: "callRules", label: "Rules that all its calls must fit, by provider", kind: "lines" },
+    ...{ name: "callRules", label: "Rules that all its calls must match, by provider", kind: "lines" },
     path: "application.call_rules",
-    hint: html`JSON, such as <code>{"github": [{"methods": ["GET"], "paths": ["/repos/acme/**"]}]}</code>. Empty: any call may be made.`,
+    hint: html`JSON, such as <code>{"github": [{"methods": ["GET"], "paths": ["/repos/acme/**"]}]}</code>. Empty: any call is allowed.`,
   },
 ];
 
@@ -113,7 +114,7 @@ export function privateKeyView(id: string, privateKey: string): TemplateResult {
     id,
     "Private key",
     privateKey,
-    html`It belongs on your application's server, in its secret store or an environment variable. It never belongs in a
-      browser, in an app that users install or in a repository. The relay keeps its hash only.`,
+    html`It belongs on your application's server, in its secret store or an environment variable. Never put it in a
+      browser, in an app that users install or in a repository. The relay stores only its hash.`,
   );
 }

@@ -62,16 +62,16 @@ export function createApplicationView(context: ViewContext): View {
       ...{ id: "capture", method: "CallRecordService/StartCallCapture", button: "Capture calls" },
       fields: () => [{ name: "minutes", label: "Minutes", kind: "number", path: "duration", hint: "From 1 to 60." }],
       requestFrom: ({ minutes }) => ({ publicKey, duration: `${Math.trunc(Number(minutes) || 0) * 60}s` }),
-      done: ({ endTime }) => done(html`Calls are captured; it ends ${moment(endTime, "")}.`),
+      done: ({ endTime }) => done(html`Capturing has started. It ends ${moment(endTime, "")}.`),
     }),
     stop: createForm(context, {
       ...{ id: "stop", method: "CallRecordService/StopCallCapture", button: "Stop capturing" },
       requestFrom: () => ({ publicKey }),
-      done: () => done("Nothing is captured any more. What was captured stays for its day."),
+      done: () => done("Capturing has stopped. Captures are kept for a day."),
     }),
     rotate: createForm(context, {
       ...{ id: "rotate", method: "ApplicationService/RotateApplicationKey", button: "Rotate the private key" },
-      sure: "The old key may stop working now",
+      sure: "The old key will stop working",
       requestFrom: () => ({ publicKey }),
       done: ({ privateKey = "" }) => {
         void load(false);
@@ -121,20 +121,20 @@ function partsOf(application: ApplicationJson, forms: Forms): TemplateResult {
       ${state === "STATE_DISABLED" ? stateMark(false, "Disabled") : stateMark(true, "Active")}
     </p>
     ${part("Settings", nothing, forms.settings)}
-    ${part("Calls on or off", "Of a disabled application all calls are refused; nothing of it is lost.", forms.state)}
+    ${part("Calls on or off", "All calls of a disabled application are refused; its data is kept.", forms.state)}
     ${part(
       "Capture",
-      html`Keeps headers and bodies of up to 100 calls for a day, sealed, with tokens taken out; each call's record shows
-        them. ${isCapturing ? html`It is on; it ends ${moment(captureEndTime, "")}.` : "It is off."}`,
+      html`Keeps the headers and bodies of up to 100 calls for a day, sealed and with tokens removed; each call's record
+        shows them. ${isCapturing ? html`It is on and ends ${moment(captureEndTime, "")}.` : "It is off."}`,
       forms.capture,
       isCapturing ? forms.stop : undefined,
     )}
     ${part(
       "Private key",
-      "A new key ends the old one, its user signatures and call tokens, and the connect links that are open.",
+      "A new key invalidates the old one, its user signatures and call tokens, and open connect links.",
       forms.rotate,
     )}
-    ${part("Delete", "There is no way back; disabling has one.", forms.remove)}`;
+    ${part("Delete", "This cannot be undone; disabling can.", forms.remove)}`;
 }
 
 /** A section with a heading, a hint, and forms. */
@@ -171,7 +171,7 @@ export function applicationLinks(
   publicKey: string,
   current: string,
 ): TemplateResult {
-  return html`${SAY_WHOSE.includes(current) ? html`<p>Of ${applicationLink(directory, publicKey)}</p>` : nothing}
+  return html`${SAY_WHOSE.includes(current) ? html`<p>Application: ${applicationLink(directory, publicKey)}</p>` : nothing}
   <nav class="parts" aria-label="The application's views">
     <ul>
       ${PARTS.map(

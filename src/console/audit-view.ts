@@ -65,7 +65,7 @@ function listOf(
   directory: Directory,
 ): TemplateResult {
   if (auditRecords.length === 0)
-    return html`<p>${isNarrowed ? "There is no record of that." : "Nothing was changed yet: changes of operators appear here."}</p>`;
+    return html`<p>${isNarrowed ? "There is no record of that." : "No changes yet. Changes by operators appear here."}</p>`;
   return dataTable("Audit trail", columnsFor(directory), auditRecords);
 }
 
@@ -74,7 +74,7 @@ const columnsFor = (directory: Directory): ReadonlyArray<Column<AuditRecordJson>
   { label: "Who", cell: ({ actor = "" }) => html`<bdi>${visibleText(actor)}</bdi>` },
   { label: "What", cell: ({ method = "" }) => visibleText(method.replace("relay.admin.v1.", "")) },
   { label: "Application", cell: ({ resource = "" }) => applicationOf(resource, directory) },
-  { label: "On what", cell: ({ resource = "" }) => html`<span class="id">${visibleText(resource)}</span>` },
+  { label: "Resource", cell: ({ resource = "" }) => html`<span class="id">${visibleText(resource)}</span>` },
   { label: "Fields", cell: ({ changedFields = [] }) => visibleText(changedFields.join(", ")) },
   {
     label: "Outcome",

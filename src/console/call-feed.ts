@@ -1,5 +1,5 @@
 import type { CallRecordJson, WatchCallRecordsRequestJson } from "../../gen/relay/admin/v1/call_record_pb.js";
-import type { Api } from "./api.js";
+import { type Api, NO_ANSWER } from "./api.js";
 import { type LiveCall, liveCallFrom } from "./frames.js";
 import { ApiError } from "./loading.js";
 
@@ -66,7 +66,7 @@ export function createCallFeed(api: Api, onChange: () => void): CallFeed {
       await watch(filter, signal).catch((error: unknown) => {
         if (signal.aborted) return;
         isBusy = false;
-        problem = error instanceof ApiError ? error.message : "The relay does not answer. Is it still running?";
+        problem = error instanceof ApiError ? error.message : NO_ANSWER;
         onChange();
       });
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));

@@ -7,7 +7,7 @@ import { type Column, clockTime, dataTable, moment, NARROW, stateMark } from "./
 /** Method and URL of a call; of the query only the parameter names. */
 export function targetOf({ method = "", origin = "", path = "", queryKeys = [] }: CallRecordJson): TemplateResult {
   if (origin === "")
-    return html`<span class="id">${visibleText(method)}</span> <span class="hint">(refused; its url is not recorded)</span>`;
+    return html`<span class="id">${visibleText(method)}</span> <span class="hint">(refused; its URL is not recorded)</span>`;
   const query = queryKeys.length === 0 ? "" : `?${queryKeys.map((key) => `${key}=…`).join("&")}`;
   return html`<span class="id">${visibleText(`${method} ${origin}${path}${query}`)}</span>`;
 }
@@ -38,7 +38,7 @@ export interface ListLength {
 
 /** The last calls, newest first; each links to its record. */
 export function callList(calls: readonly LiveCall[], { isLong, toggle }: ListLength): TemplateResult {
-  if (calls.length === 0) return html`<p>No call yet. Calls appear here as they end.</p>`;
+  if (calls.length === 0) return html`<p>No calls yet. Calls appear here as they end.</p>`;
   const few = matchMedia(NARROW).matches ? FEW_CARDS : FEW_ROWS;
   const shown = calls.slice(0, isLong ? MAX_ROWS : few);
   return html`${dataTable("Last calls", CALL_COLUMNS, shown)}
@@ -53,9 +53,9 @@ const otherColumns = (userId: string): ReadonlyArray<Column<LiveCall>> => [
   },
   { label: "Outcome", cell: ({ record }) => outcomeOf(record) },
   { label: "Whole call", cell: ({ totalMs }) => msText(totalMs), isNumeric: true },
-  { label: "Relay", cell: ({ relayMs }) => msText(relayMs), isNumeric: true, isDetail: true },
-  { label: "Provider’s part", cell: ({ providerMs }) => msText(providerMs), isNumeric: true, isDetail: true },
-  { label: "Came in by", cell: ({ record }) => visibleText(record.surface ?? ""), isDetail: true },
+  { label: "Relay time", cell: ({ relayMs }) => msText(relayMs), isNumeric: true, isDetail: true },
+  { label: "Provider time", cell: ({ providerMs }) => msText(providerMs), isNumeric: true, isDetail: true },
+  { label: "Surface", cell: ({ record }) => visibleText(record.surface ?? ""), isDetail: true },
 ];
 
 const CALL_COLUMNS: ReadonlyArray<Column<LiveCall>> = [
@@ -78,11 +78,11 @@ interface LatencyRow {
 export function latencyTable(calls: readonly LiveCall[]): TemplateResult {
   const rows = [
     row("Relay", calls, ({ relayMs }) => relayMs),
-    row("Waits for a token or a turn", calls, ({ waitMs }) => waitMs),
+    row("Waits for a token or in the queue", calls, ({ waitMs }) => waitMs),
     row("Provider", calls, ({ providerMs }) => providerMs),
     row("Whole call", calls, ({ totalMs }) => totalMs),
   ].flat();
-  return rows.length === 0 ? html`<p>No call yet.</p>` : dataTable("Where the time went", LATENCY_COLUMNS, rows);
+  return rows.length === 0 ? html`<p>No calls yet.</p>` : dataTable("Where the time went", LATENCY_COLUMNS, rows);
 }
 
 function row(name: string, calls: readonly LiveCall[], of: (call: LiveCall) => number): readonly LatencyRow[] {
@@ -113,7 +113,7 @@ export function outcomeTable(calls: readonly LiveCall[]): TemplateResult {
   const rows = [...counts]
     .map(([outcome, count]) => ({ outcome, count, share: count / calls.length }))
     .toSorted((one, other) => other.count - one.count);
-  return rows.length === 0 ? html`<p>No call yet.</p>` : dataTable("How the calls ended", OUTCOME_COLUMNS, rows);
+  return rows.length === 0 ? html`<p>No calls yet.</p>` : dataTable("How the calls ended", OUTCOME_COLUMNS, rows);
 }
 
 const OUTCOME_COLUMNS = [

@@ -90,9 +90,9 @@ function recordView(record: CallRecordJson, directory: Directory, askedUserId: s
     <dl class="steps">
       ${step("Call", targetOf(record))} ${step("Outcome", outcomeOf(record))}
       ${step("Began", html`${moment(startTime, "")} <span class="hint">${startTime}</span>`)}
-      ${step("Provider", visibleText(providerName) || "none of this name")}
-      ${step("Application", publicKey === "" ? "deleted since" : applicationLink(directory, publicKey))} ${userOf(record)} ${step(term("Came in by", "The surface of the relay that the caller used: its JSON route, Connect, gRPC, a stream or the pass-through."), visibleText(surface))}
-      ${rule === "" ? nothing : step(term("Decided by", "What allowed the address of the call, or what refused the call: an origin of the provider, or the name of a rule."), visibleText(rule))} ${step("Call id", idOf(callId))}
+      ${step("Provider", visibleText(providerName) || "no such provider")}
+      ${step("Application", publicKey === "" ? "deleted" : applicationLink(directory, publicKey))} ${userOf(record)} ${step(term("Surface", "How the call reached the relay: its JSON route, Connect, gRPC, a stream, the pass-through, MCP or the administration API."), visibleText(surface))}
+      ${rule === "" ? nothing : step(term("Decided by", "What allowed the URL of the call or refused the call: an origin of the provider or the name of a rule."), visibleText(rule))} ${step("Call id", idOf(callId))}
       ${requestId === "" ? nothing : step("Request id", idOf(requestId))}
     </dl>
     <h2>Where its time went</h2>
@@ -100,7 +100,7 @@ function recordView(record: CallRecordJson, directory: Directory, askedUserId: s
     <h2>What it carried</h2>
     <dl class="steps">
       ${step("Sent to the provider", bytesText(record.requestBytes))}
-      ${step("Handed to the caller", bytesText(record.responseBytes))}
+      ${step("Returned to the caller", bytesText(record.responseBytes))}
     </dl>
     ${captureOf(record)}
   </section>`;
@@ -117,7 +117,7 @@ function userOf({ publicKey = "", userId = "", providerName = "" }: CallRecordJs
 function captureOf({ captured = false, capture }: CallRecordJson): TemplateResult | typeof nothing {
   if (capture !== undefined) return captureView(capture);
   if (!captured) return nothing;
-  return html`<p>Headers and bodies were captured. They are kept for a day, and shown to tokens with the role operator.</p>`;
+  return html`<p>Headers and bodies were captured. They are kept for a day and shown only to operators.</p>`;
 }
 
 /** Omits the waits that the call never reached. */
@@ -126,7 +126,7 @@ function timesOf(record: CallRecordJson): TemplateResult {
   const wait = (name: string, duration: string | undefined) =>
     duration === undefined ? nothing : step(name, msText(Number.parseFloat(duration) * 1000));
   return html`${step("Whole call", msText(totalMs))} ${step("Relay", msText(relayMs))}
-    ${wait("Wait for a token", record.tokenDuration)} ${wait("Wait for a turn", record.queueDuration)}
+    ${wait("Wait for a token", record.tokenDuration)} ${wait("Wait in the queue", record.queueDuration)}
     ${wait("Provider", record.providerDuration)}`;
 }
 
@@ -142,14 +142,14 @@ function bytesText(count: string | undefined): string {
 /** Headers and bodies of one call. The relay has already redacted the credentials. */
 function captureView({ request = {}, response, message = "" }: CallCaptureJson): TemplateResult {
   return html`<section aria-label="Capture">
-    <h2>${request.sent === true ? "What was sent" : "What was asked for, and not sent"}</h2>
+    <h2>${request.sent === true ? "What was sent" : "Requested, but not sent"}</h2>
     ${requestView(request)}
     <h2>What came back</h2>
     ${message === "" ? nothing : html`<p>${visibleText(message)}</p>`}
     ${response === undefined ? html`<p>The provider did not answer.</p>` : responseView(response)}
     <p class="hint">
-      Credentials are shown as <code>[masked]</code>, the token inside of texts as <code>[redacted]</code>. A capture is
-      kept for a day.
+      Credentials are shown as <code>[masked]</code>, and the token inside other text as <code>[redacted]</code>. A
+      capture is kept for a day.
     </p>
   </section>`;
 }
@@ -159,7 +159,7 @@ function requestView({ method = "", url = "", headers = [], body }: CapturedRequ
 }
 
 function responseView({ statusCode = 0, headers = [], body }: CapturedResponseJson): TemplateResult {
-  return messageView("Answer of the provider", `Status ${statusCode}`, headers, body);
+  return messageView("Answer from the provider", `Status ${statusCode}`, headers, body);
 }
 
 function messageView(
@@ -176,6 +176,6 @@ function bodyHint(body: CapturedBodyJson | undefined): string {
   if (body === undefined) return "No body.";
   const { sizeBytes = "0", text = "", truncated = false } = body;
   const size = `${Number(sizeBytes).toLocaleString("en")} bytes of body`;
-  if (text === "" && sizeBytes !== "0") return `${size}, no text.`;
-  return truncated ? `${size}, of which the beginning is shown.` : `${size}.`;
+  if (text === "" && sizeBytes !== "0") return `${size}, not text.`;
+  return truncated ? `${size}; only the beginning is shown.` : `${size}.`;
 }

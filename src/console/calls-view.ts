@@ -48,7 +48,7 @@ export function createCallsView(context: ViewContext): View {
     },
     leave: found.clear,
     render: () => html`<h1 tabindex="-1">Recorded calls</h1>
-      ${search.render()} ${lacksApplication(sought) ? html`<p role="status">Choose an application: user ids are an application's own.</p>` : nothing}
+      ${search.render()} ${lacksApplication(sought) ? html`<p role="status">Choose an application: each application has its own user ids.</p>` : nothing}
       ${problemNotice(found)} ${found.value === undefined ? nothing : listOf(found.value, sought.userId)}
       ${busyNotice(found)} ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
   };
@@ -65,6 +65,6 @@ function requestFrom({ from, until, ...filter }: Sought<Name>) {
 
 function listOf({ callRecords = [], nextPageToken = "" }: ListCallRecordsResponseJson, userId: string): TemplateResult {
   if (callRecords.length > 0) return recordTable("Recorded calls", callRecords, userId);
-  if (nextPageToken !== "") return html`<p>None on this page; there are more to look through.</p>`;
-  return html`<p>No such call is recorded. Records are kept for some days, the last ones of each application.</p>`;
+  if (nextPageToken !== "") return html`<p>None on this page; later pages may have some.</p>`;
+  return html`<p>No such call is recorded. Only the newest records of each application are kept, for some days.</p>`;
 }

@@ -105,20 +105,22 @@ async function allClients(api: Api, publicKey: string): Promise<readonly OAuthCl
 
 /** The scope separator depends on the provider: a space for most, a comma for some (Slack, Strava). */
 const SCOPE_HINT =
-  "What calls may do, in the provider's own words and with what it has between them: a space in most cases (repo read:user), a comma for some such as Slack (chat:write,users:read). Empty: what its definition asks for.";
+  "What calls may do, in the provider's own scope names and with its separator: a space for most (repo read:user), a comma for some such as Slack (chat:write,users:read). Empty: the scope in the provider's definition.";
 
 function clientFields(stored: OAuthClientJson | undefined, { findProviders }: Directory): readonly Field[] {
-  const kept = stored?.hasClientSecret ? "Empty: the stored one stays." : "It is sealed, and never shown.";
+  const kept = stored?.hasClientSecret
+    ? "Leave empty to keep the stored one."
+    : "It is stored sealed and never shown again.";
   return [
     {
       ...{ name: "providerName", label: "Provider", path: "oauth_client.provider_name", find: findProviders },
-      hint: "Type a part of its name.",
+      hint: "Type part of its name.",
     },
     {
       name: "clientId",
       label: "Client id",
       path: "oauth_client.client_id",
-      hint: "Shown by the provider where you registered.",
+      hint: "The provider shows it where you registered the client.",
     },
     { name: "clientSecret", label: "Client secret", kind: "secret", path: "oauth_client.client_secret", hint: kept },
     {
@@ -126,14 +128,14 @@ function clientFields(stored: OAuthClientJson | undefined, { findProviders }: Di
       hint: SCOPE_HINT,
     },
     {
-      ...{ name: "originParameters", label: "Customers that the client is for", kind: "lines" },
+      ...{ name: "originParameters", label: "Customers that this client is for", kind: "lines" },
       ...{
         path: "oauth_client.origin_parameters",
-        hint: "name=value, one a line, such as subdomain=acme, for a provider that gives each customer an address. Empty: all of them.",
+        hint: "One name=value per line, such as subdomain=acme, for a provider that gives each customer its own address. Empty: all customers.",
       },
     },
     ...(stored?.hasClientSecret
-      ? [{ name: "isPublic", label: "Forget the stored secret: it is a public client", kind: "flag" } as const]
+      ? [{ name: "isPublic", label: "Remove the stored secret (public client)", kind: "flag" } as const]
       : []),
   ];
 }
@@ -177,7 +179,7 @@ function registration(relayUrl: string, provider: ProviderJson | undefined): Tem
     ${
       pages.length === 0
         ? nothing
-        : html`<br />Pages of ${visibleText(displayName)} on how that is done:
+        : html`<br />${visibleText(displayName)}'s documentation on this:
             ${pages.map((page) => html`<a href=${page} target="_blank" rel="noreferrer">${visibleText(new URL(page).host + new URL(page).pathname)}</a> `)}`
     }`;
 }

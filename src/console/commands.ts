@@ -64,7 +64,7 @@ const COMMANDS: { readonly [Name in ActionName]: (request: Methods[Name][0]) => 
     const { publicKey, providerName, originParameters = {} } = oauthClient ?? {};
     const options = [...named(publicKey, undefined, providerName), ...pairs("--param", originParameters)];
     const input =
-      'client.json holds {"client_id": "…", "client_secret": "…", "scope": "…"}, the last two where there are any.';
+      'client.json holds {"client_id": "…", "client_secret": "…", "scope": "…"}; the last two are optional.';
     return reading(relay("client put", options), "client.json", input);
   },
   "OAuthClientService/DeleteOAuthClient": ({ publicKey, providerName }) =>
@@ -80,7 +80,7 @@ const COMMANDS: { readonly [Name in ActionName]: (request: Methods[Name][0]) => 
   "ConnectionService/PutConnection": ({ publicKey, userId, providerName, originParameters = {}, secrets = {} }) => {
     const options = [...named(publicKey, userId || "USER", providerName), ...pairs("--param", originParameters)];
     const names = Object.keys(secrets).map((name) => `"${name}": "…"`);
-    const answer = '{"access_token": "…"} and what else the provider answered';
+    const answer = '{"access_token": "…"} and the rest of the token response';
     const input = `connection.json holds ${names.length === 0 ? answer : `{${names.join(", ")}}`}.`;
     return reading(relay("connection put", options), "connection.json", input);
   },

@@ -28,7 +28,7 @@ export function createStoringForm(context: ViewContext, { publicKey, onStored }:
     }),
     done: (connection) => {
       onStored(connection);
-      return notice(`Stored, sealed. Calls of ${visibleText(connection.userId ?? "")} can be made now.`);
+      return notice(`Stored, sealed. Calls for ${visibleText(connection.userId ?? "")} can be made now.`);
     },
   });
   return storing;
@@ -39,7 +39,7 @@ const keyFieldsFor = ({ findProviders }: Directory, findUsers: PickerOptions["fi
     name: "userId",
     label: "User id",
     path: "user_id",
-    hint: "Your application's own id of the user. Calls must name it exactly so.",
+    hint: "Your application's own id for the user. Calls must use exactly this id.",
     find: findUsers,
   },
   {
@@ -47,7 +47,7 @@ const keyFieldsFor = ({ findProviders }: Directory, findUsers: PickerOptions["fi
     label: "Provider",
     path: "provider_name",
     find: findProviders,
-    hint: "Type a part of its name.",
+    hint: "Type part of its name.",
   },
 ];
 
@@ -69,7 +69,7 @@ function valueFields(provider: ProviderJson | undefined): readonly Field[] {
 const TOKEN_FIELD: Field = {
   ...{ name: "tokenResponse", label: "Token response of the provider", kind: "secret", path: "token_response" },
   isWide: true,
-  hint: html`JSON: <code>access_token</code>, and where there are any <code>refresh_token</code>, <code>expires_in</code>,
+  hint: html`JSON: <code>access_token</code> and, if there are any, <code>refresh_token</code>, <code>expires_in</code> and
     <code>scope</code>.`,
 };
 

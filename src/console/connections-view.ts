@@ -91,7 +91,7 @@ export function createConnectionsView(context: ViewContext): View {
 /** A user id is unique only within one application. */
 function requireApplication({ publicKey, userIdPrefix }: Sought<Name>): void {
   if (userIdPrefix === "" || publicKey !== "") return;
-  throw new ApiError("invalid_argument", "Name the application as well: user ids are an application's own.");
+  throw new ApiError("invalid_argument", "Choose the application as well: each application has its own user ids.");
 }
 
 function requestFrom({ state, ...filter }: Sought<Name>): ListConnectionsRequestJson {
@@ -108,11 +108,11 @@ function resultOf(
   const { connections = [], nextPageToken = "" } = value;
   if (connections.length > 0) return dataTable("Connections", connectionColumns(directory), connections);
   // A page may be empty without being the last (AIP-158).
-  if (nextPageToken !== "") return html`<p>None on this page; there are more to look through.</p>`;
+  if (nextPageToken !== "") return html`<p>None on this page; later pages may have some.</p>`;
   if (isNarrowed) return html`<p>There is no such connection.</p>`;
   return html`<p>
-    There is no connection yet. A user makes one in a browser, with a connect link of an
-    <a href="#/applications">application</a>; tokens that you have can be stored there, too.
+    There is no connection yet. A user creates one in a browser, with a connect link of an
+    <a href="#/applications">application</a>; tokens that you already have can be stored there as well.
   </p>`;
 }
 
@@ -122,7 +122,7 @@ export const connectionColumns = (directory: Directory): ReadonlyArray<Column<Co
   { label: "Provider", cell: ({ providerName = "" }) => visibleText(providerName) },
   { label: "Values", cell: valuesOf },
   { label: "State", cell: stateOf },
-  { label: "Token ends", cell: ({ expireTime }) => moment(expireTime, "not known") },
+  { label: "Token expires", cell: ({ expireTime }) => moment(expireTime, "unknown") },
   { label: "Refresh", cell: refreshOf },
   { label: "Changed", cell: ({ updateTime }) => moment(updateTime, ""), isDetail: true },
   { label: "Application", cell: ({ publicKey = "" }) => applicationLink(directory, publicKey) },
@@ -138,12 +138,12 @@ export function valuesOf({ originParameters = {} }: ConnectionJson): TemplateRes
 /** Whether the token is refreshed, and if that fails, since when. */
 export function refreshOf(connection: ConnectionJson) {
   const { state, hasRefreshToken, refreshFailureCount = 0, lastRefreshFailure = "" } = connection;
-  if (state !== "STATE_ACTIVE") return "No more";
+  if (state !== "STATE_ACTIVE") return "Ended";
   if (!hasRefreshToken) return withoutRefresh(connection);
-  if (refreshFailureCount === 0) return "By itself";
+  if (refreshFailureCount === 0) return "Automatic";
   const { refreshFailingTime, nextRefreshTime } = connection;
   return html`${stateMark(false, `Failed ${countText(refreshFailureCount, "time")} (${visibleText(lastRefreshFailure)})`)} since
-  ${moment(refreshFailingTime, "not known")}, next try ${moment(nextRefreshTime, "at the next call")}`;
+  ${moment(refreshFailingTime, "unknown")}, next try ${moment(nextRefreshTime, "at the next call")}`;
 }
 
 function links({ publicKey = "", userId = "", providerName = "" }: ConnectionJson): TemplateResult {

@@ -111,7 +111,7 @@ export function createConsole(root: HTMLElement): void {
 const SESSION_ENDED = "This session has ended. Sign in again.";
 /** Replaces the API's message about a wrong token, which is written for developers. */
 const UNKNOWN_TOKEN =
-  "The relay does not know this token. Check that you copied the whole last word of a line; tokens that were added to the file count after a restart.";
+  "The relay does not know this token. Check that you copied the whole last word of a line; tokens added to the file take effect after a restart.";
 
 function isRefused(error: unknown): boolean {
   return error instanceof ApiError && error.code === "unauthenticated";
@@ -184,9 +184,9 @@ function createSignIn({ update, signIn, problem, status = "" }: SignInOptions) {
         <label for="token">Admin token</label>
         <input id="token" type="password" autocomplete="off" spellcheck="false" required aria-describedby="token-status token-hint" />
         <p class="hint" id="token-hint">
-          One of the file that <code>RELAY_ADMIN_TOKEN_FILE</code> names (<code>data/admin.tokens</code>): the last word
-          of a line. It is not kept: this tab gets a session of 12 hours, which ends for every copy of it when you sign
-          out. <code>relay console</code> prints a link that signs you in without a token.
+          A token from the file named by <code>RELAY_ADMIN_TOKEN_FILE</code> (<code>data/admin.tokens</code>): the last
+          word of a line. It is not stored: this tab gets a session of 12 hours, and signing out ends the session and
+          every copy of it. <code>relay console</code> prints a link that signs you in without a token.
         </p>
         <button type="submit" class="main" ?disabled=${attempt.isBusy}>Sign in</button>
       </form>

@@ -48,7 +48,7 @@ export function createDeliveries({ api, update }: ViewContext): Deliveries {
 }
 
 function listOf({ webhookDeliveries = [] }: ListWebhookDeliveriesResponseJson): TemplateResult {
-  if (webhookDeliveries.length === 0) return html`<p>No event was sent within the last week.</p>`;
+  if (webhookDeliveries.length === 0) return html`<p>No event was sent in the last week.</p>`;
   return dataTable("Last events", COLUMNS, webhookDeliveries);
 }
 

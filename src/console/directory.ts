@@ -121,7 +121,7 @@ export function applicationLink({ applicationName }: Directory, publicKey: strin
 export function documentationLink(provider: ProviderJson | undefined): TemplateResult | string {
   const { documentationUri = "", displayName = "", name = "" } = provider ?? {};
   if (!documentationUri.startsWith("https://")) return visibleText(documentationUri);
-  const label = `Documentation of the API of ${visibleText(displayName || name)}`;
+  const label = `Documentation of the ${visibleText(displayName || name)} API`;
   return html`<a href=${documentationUri} target="_blank" rel="noreferrer" aria-label=${label}>Documentation</a>`;
 }
 

@@ -40,7 +40,7 @@ export function explanationView(told: ExplainCallResponseJson, isSent: boolean, 
       ${egress && step("URL", verdictView(egress))}
       ${applicationRules && step("Call rules", verdictView(applicationRules))}
       ${callTokenRules && step("Call token", verdictView(callTokenRules))}
-      ${connection && step("Connection", html`${stateOf(connection)}; token ends: ${moment(connection.expireTime, "not known")}`)}
+      ${connection && step("Connection", html`${stateOf(connection)}; token expires: ${moment(connection.expireTime, "unknown")}`)}
       ${refresh && step("Token refresh", REFRESHES.get(refresh) ?? "")}
     </dl>
     ${request && requestView(request)}
@@ -53,9 +53,9 @@ function titleOf({ refusal }: ExplainCallResponseJson, isSent: boolean): string 
 }
 
 const REFRESHES: ReadonlyMap<ExplainCallResponse_RefreshJson, string> = new Map([
-  ["REFRESH_NONE", "None: the token is sent as it is"],
-  ["REFRESH_BESIDE", "Beside the call: the token is sent as it is"],
-  ["REFRESH_BEFORE", "Before the call: the token has ended, and a new one is sent"],
+  ["REFRESH_NONE", "None: the current token is sent"],
+  ["REFRESH_BESIDE", "In parallel with the call: the current token is sent"],
+  ["REFRESH_BEFORE", "Before the call: the token has expired, and a new one is sent"],
 ]);
 
 function verdictView({ allowed = false, rule = "" }: RuleVerdictJson): TemplateResult {
@@ -80,8 +80,8 @@ function requestView({ method = "", url = "", headers = [], bodyBytes = 0, bodyS
   const body = bodyBytes === 0 ? "" : (textFromBase64(bodyStart) ?? "(binary)");
   return html`<pre tabindex="0" role="region" aria-label="Request to the provider">${messageText(`${method} ${url}`, headers, body)}</pre>
     <p class="hint">
-      ${bodyBytes === 0 ? "No body." : `${countText(bodyBytes, "byte")} of body.`} Tokens are shown as <code>***</code>; the page never
-      has them.
+      ${bodyBytes === 0 ? "No body." : `${countText(bodyBytes, "byte")} of body.`} Tokens are shown as <code>***</code>; this page
+      never receives them.
     </p>`;
 }
 

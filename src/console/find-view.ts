@@ -102,10 +102,10 @@ export function createFindView(context: ViewContext): View {
       clear();
     },
     render: () => html`<h1 tabindex="-1">Find</h1>
-      <p>Looked for <span class="id">${visibleText(text)}</span> among call ids, request ids, user ids and applications.</p>
+      <p>Searched for <span class="id">${visibleText(text)}</span> in call ids, request ids, user ids and applications.</p>
       ${questions.map((each) => each.render())}
       <p class="hint" role="status">${statusOf(questions)}</p>
-      ${ofUser.found.value === undefined ? nothing : html`<p class="hint">Calls for a user are looked for in ${MAX_ASKED} applications, first in those where the user is connected: <a href="#/calls?${new URLSearchParams({ userId: text })}">choose another one</a>.</p>`}`,
+      ${ofUser.found.value === undefined ? nothing : html`<p class="hint">A user's calls are searched in up to ${MAX_ASKED} applications, first those where the user is connected: <a href="#/calls?${new URLSearchParams({ userId: text })}">choose another application</a>.</p>`}`,
   };
 }
 
@@ -128,9 +128,9 @@ function sectionOf<Row>(
 
 function statusOf(questions: ReadonlyArray<Pick<Question<unknown>, "among" | "found">>): string {
   const open = questions.filter(({ found }) => found.isBusy).map(({ among }) => among);
-  if (open.length > 0) return `Looking among ${open.join(", ")}…`;
+  if (open.length > 0) return `Searching ${open.join(", ")}…`;
   const isNothing = questions.every(({ found }) => found.problem === undefined && found.value?.length === 0);
-  return isNothing ? "Nothing was found." : "";
+  return isNothing ? "Nothing found." : "";
 }
 
 async function recordOf(api: Api, callId: string): Promise<readonly CallRecordJson[]> {

@@ -76,7 +76,7 @@ export function createForm<Name extends ActionName>(
 
   async function send(): Promise<TemplateResult> {
     if (options.sure !== undefined && values["sure"] !== "yes")
-      throw new ApiError("invalid_argument", "Tick this to go on.", "sure");
+      throw new ApiError("invalid_argument", "Tick this box to continue.", "sure");
     const request = options.requestFrom(values);
     const own = generation;
     const answer = await api.call(options.method, request);
@@ -149,7 +149,7 @@ export function createForm<Name extends ActionName>(
             </p>
           </fieldset>
           <p class="hint" id="${id}-reason">
-            ${isAllowed ? nothing : "This token is read-only: changing anything is for operators."}
+            ${isAllowed ? nothing : "This token is read-only: only operators can make changes."}
           </p>
           <div role="alert" id="${id}-problem" tabindex="-1">
             ${general === undefined ? nothing : html`<p class="notice bad">${visibleText(general)}</p>`}
@@ -162,10 +162,10 @@ export function createForm<Name extends ActionName>(
 
 function commandView(id: string, button: string, command: Command | undefined): TemplateResult {
   return html`<details class="command">
-    <summary>The same as a command<span class="unseen">: ${button}</span></summary>
+    <summary>Equivalent command<span class="unseen">: ${button}</span></summary>
     ${
       command === undefined
-        ? html`<p class="hint">It is shown once the form can be read.</p>`
+        ? html`<p class="hint">Shown once the form is valid.</p>`
         : html`<pre id="${id}-command" tabindex="0" role="region" aria-label="Command: ${button}">${command.text}</pre>
             ${command.input === undefined ? nothing : html`<p class="hint">${command.input}</p>`}
             <p>${copyButton(`Copy the command: ${button}`, command.text, `${id}-command`)}</p>`
@@ -180,7 +180,7 @@ function commandView(id: string, button: string, command: Command | undefined): 
  */
 export function secretView(id: string, label: string, secret: string, where: unknown): TemplateResult {
   return html`<div class="notice">
-    <p>${label}, shown this once:</p>
+    <p>${label}, shown only once:</p>
     <pre id=${id} tabindex="0" role="region" aria-label=${label}>${secret}</pre>
     <p>${copyButton(`Copy: ${label}`, secret, id)}</p>
     <p class="hint">${where}</p>

@@ -151,7 +151,7 @@ const MIN_TOP_MS = 10;
 
 const PARTS = [
   { name: "Provider", className: "provider", of: (call: LiveCall) => call.providerMs },
-  { name: "Waits for a token or a turn", className: "wait", of: (call: LiveCall) => call.waitMs },
+  { name: "Waits for a token or in the queue", className: "wait", of: (call: LiveCall) => call.waitMs },
   { name: "Relay", className: "relay", of: (call: LiveCall) => call.relayMs },
 ] as const;
 
@@ -186,7 +186,7 @@ function topOf(calls: readonly LiveCall[]): number {
 
 function labelOf(calls: readonly LiveCall[]): string {
   const median = (of: (call: LiveCall) => number) => msText(figuresOf(calls.map(of))?.median ?? 0);
-  if (calls.length === 0) return "No call yet.";
+  if (calls.length === 0) return "No calls yet.";
   const [provider, , relay] = PARTS;
-  return `Time of the last ${countText(calls.length, "call")}. In the median the provider took ${median(provider.of)}, the relay ${median(relay.of)}.`;
+  return `Time of the last ${countText(calls.length, "call")}. At the median, the provider took ${median(provider.of)}, the relay ${median(relay.of)}.`;
 }

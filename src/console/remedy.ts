@@ -20,64 +20,76 @@ interface Remedy {
   readonly places?: ReadonlyArray<readonly [view: string, text: string]>;
 }
 
-const APPLICATION = ["application", "Look at the application's settings"] as const;
+const APPLICATION = ["application", "View the application's settings"] as const;
 const CLIENT = ["clients", "Store or correct the OAuth client"] as const;
-const CAPTURE = ["application", "Capture the application's calls, to see what goes to and fro"] as const;
-const CONNECTION = ["connection", "Look at the connection"] as const;
+const CAPTURE = ["application", "Capture the application's calls to see requests and answers"] as const;
+const CONNECTION = ["connection", "View the connection"] as const;
 const LINK = ["link", "Make a connect link"] as const;
-const PROVIDERS = ["providers", "Look at the providers"] as const;
+const PROVIDERS = ["providers", "View the providers"] as const;
 const START = ["start", "See what needs attention"] as const;
 
 const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   [
     "CALL_FORMAT_ERROR",
-    { means: "The call is not well formed; its caller was told which field is wrong.", places: [CAPTURE] },
+    { means: "The call is malformed; the error message to the caller names the wrong field.", places: [CAPTURE] },
   ],
   [
     "INVALID_PUBLIC_KEY",
     {
-      means: "There is no application of this public key, or it is disabled.",
-      places: [["applications", "Look at the applications"]],
+      means: "No application has this public key, or the application is disabled.",
+      places: [["applications", "View the applications"]],
     },
   ],
-  ["CALLER_NOT_ALLOWED", { means: "Its caller did not show what the application asks for.", places: [APPLICATION] }],
-  ["INVALID_PROVIDER", { means: "There is no provider of this name.", places: [PROVIDERS] }],
-  ["URL_NOT_ALLOWED", { means: "Its url is not on one of the provider's origins.", places: [PROVIDERS] }],
+  [
+    "CALLER_NOT_ALLOWED",
+    {
+      means: "The caller's origin or address is not allowed, or its proof is missing or wrong.",
+      places: [APPLICATION],
+    },
+  ],
+  ["INVALID_PROVIDER", { means: "There is no provider with this name.", places: [PROVIDERS] }],
+  ["URL_NOT_ALLOWED", { means: "The URL is not on any of the provider's origins.", places: [PROVIDERS] }],
   [
     "CALL_NOT_PERMITTED",
-    { means: "The rules of the application or of its call token do not allow it.", places: [APPLICATION] },
+    { means: "The rules of the application or of the call token do not allow the call.", places: [APPLICATION] },
   ],
   ["INVALID_OAUTHID", { means: "The user has not connected this provider.", places: [LINK] }],
   [
     "REAUTHORIZATION_REQUIRED",
     {
-      means: "The connection has ended, or its token has and cannot be refreshed: the user must connect again.",
+      means: "The connection has ended, or its token has expired and cannot be refreshed. The user must connect again.",
       places: [CONNECTION, LINK],
     },
   ],
   [
     "PROVIDER_UNREACHABLE",
-    { means: "The relay could not reach the provider, or lost it before the answer. It may have done what was asked." },
+    {
+      means:
+        "The relay could not reach the provider, or lost the connection before the answer. The provider may still have performed the request.",
+    },
   ],
-  ["PROVIDER_TIMEOUT", { means: "The provider did not answer in time. It may have done what was asked." }],
-  ["PROVIDER_RESPONSE_INVALID", { means: "The provider's answer could not be read. It may have done what was asked." }],
+  ["PROVIDER_TIMEOUT", { means: "The provider did not answer in time. It may still have performed the request." }],
+  [
+    "PROVIDER_RESPONSE_INVALID",
+    { means: "The provider's answer could not be read. The provider may still have performed the request." },
+  ],
   [
     "RESPONSE_TOO_LARGE",
     {
       means:
-        "The provider's answer is over the limit, or grows too much when decoded. It may have done what was asked.",
+        "The provider's answer is over the size limit, or expands too much when decoded. The provider may still have performed the request.",
     },
   ],
-  ["REQUEST_TOO_LARGE", { means: "The request is over the limit; the pass-through (/via/) takes more." }],
+  ["REQUEST_TOO_LARGE", { means: "The request is over the size limit; the pass-through (/via/) accepts larger ones." }],
   [
     "RATE_LIMITED",
-    { means: "It was over a limit of calls a minute, of the application or of one connection.", places: [APPLICATION] },
+    { means: "The application or the connection has reached its limit of calls per minute.", places: [APPLICATION] },
   ],
   [
     "REFRESH_UNAVAILABLE",
     {
       means:
-        "The token has ended, and could not be refreshed at that moment, or no OAuth client is stored to refresh it.",
+        "The token has expired and could not be refreshed at that moment, or no OAuth client is stored to refresh it.",
       places: [CONNECTION, CLIENT],
     },
   ],
@@ -92,11 +104,11 @@ const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   [
     "OVERLOADED",
     {
-      means: "The relay had no room for the call or its answer. The provider may have done what was asked.",
-      places: [["figures", "Look at the figures"]],
+      means: "The relay had no capacity for the call or its answer. The provider may still have performed the request.",
+      places: [["figures", "View the figures"]],
     },
   ],
-  ["INTERNAL_ERROR", { means: "A fault of the relay: its log says more, under the call id." }],
+  ["INTERNAL_ERROR", { means: "A fault in the relay. Its log has the details under the call id." }],
 ]);
 
 /** Choices for an error type picker: the relay's error types, and `API_ERROR` for the provider's own errors. */
@@ -107,26 +119,26 @@ export const ERROR_TYPES: ReadonlyArray<Choice> = [
 
 /** Why the caller was refused, by rule. */
 const CALLERS: ReadonlyMap<string, string> = new Map([
-  ["origin", "Its browser origin is not on the application's list."],
-  ["address", "Its client address is not on the application's list."],
-  ["private-key", "It brought a wrong private key."],
-  ["call-token", "It brought a call token that is not good, or no longer."],
-  ["user-signature", "It brought a wrong user signature."],
-  ["proof-missing", "It brought less proof than the application asks for."],
+  ["origin", "The browser origin is not on the application's list."],
+  ["address", "The client address is not on the application's list."],
+  ["private-key", "The private key was wrong."],
+  ["call-token", "The call token was invalid or expired."],
+  ["user-signature", "The user signature was wrong."],
+  ["proof-missing", "The call carried less proof than the application requires."],
 ]);
 
 /** Remedy for an error status from the provider. */
 function providerRemedy(statusCode: number): Remedy {
   const answered = `The provider answered with ${statusCode}`;
   if (statusCode === 401 || statusCode === 403) {
-    const means = `${answered}: it does not accept the token for this, or its scope or the user's own rights do not reach so far.`;
+    const means = `${answered}: it does not accept the token for this, or the token's scope or the user's own permissions are not sufficient.`;
     return { means, places: [CONNECTION, LINK, CAPTURE] };
   }
   if (statusCode === 404)
-    return { means: `${answered}: it has no such thing, or not for this user.`, places: [CAPTURE] };
-  if (statusCode === 429) return { means: `${answered}: it was asked too often.` };
+    return { means: `${answered}: the resource does not exist, or not for this user.`, places: [CAPTURE] };
+  if (statusCode === 429) return { means: `${answered}: too many requests.` };
   if (statusCode >= 500) return { means: `${answered}: the fault is on its side.` };
-  return { means: `${answered}: something about the request is not to its liking.`, places: [CAPTURE] };
+  return { means: `${answered}: it rejected the request.`, places: [CAPTURE] };
 }
 
 /** Explains why a call failed and links to where it can be fixed; nothing for an unknown or empty error type. */

@@ -79,7 +79,7 @@ export function createSearchForm<Name extends string>(
     const value = values[name] ?? "";
     // Only after the search: text being typed is incomplete.
     const isUnknown = kind === "errorType" && value !== "" && sought[name] === value && !isErrorType(value);
-    const problem = isUnknown ? "There is no error type of this name." : undefined;
+    const problem = isUnknown ? "There is no error type with this name." : undefined;
     const state = { value, problem, picker: pickers.get(name) };
     return fieldView(field, { id: "search", change, ...state });
   }

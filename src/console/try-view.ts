@@ -80,7 +80,7 @@ export function createTryView(context: ViewContext): View {
       <p class="actions">
         <button type="submit" class="main" ?disabled=${tried.isBusy}>Explain</button>
         <button type="button" ?disabled=${tried.isBusy || !mayPerform} @click=${() => attempt(perform)}>Perform the call</button>
-        ${mayPerform ? nothing : html`<span class="hint">Performing is for operators; this token is read-only.</span>`}
+        ${mayPerform ? nothing : html`<span class="hint">This token is read-only: only operators can perform calls.</span>`}
       </p>
     </form>`;
   }
@@ -121,8 +121,8 @@ export function createTryView(context: ViewContext): View {
     },
     render: () => html`<h1 tabindex="-1">Try a call</h1>
       <p class="hint">
-        Explain says what would be sent, or what would refuse it, and sends nothing. Perform sends it to the provider, for
-        the user.
+        Explain shows what would be sent, or what would refuse the call, without sending anything. Perform sends the call to
+        the provider for the user.
       </p>
       ${callForm()}
       ${problemNotice(tried)} ${busyNotice(tried)} ${results()} ${snippets()}`,
@@ -155,8 +155,8 @@ async function performProven(context: ViewContext, { call, explanation }: Tried)
 
 function provenView(onPress: () => void, isBusy: boolean): TemplateResult {
   return html`<p class="actions">
-    <button type="button" ?disabled=${isBusy} @click=${onPress}>Perform it with a call token of this user</button>
-    <span class="hint">The token is only for this user at this provider and is accepted for two minutes at most. Making it is audited.</span>
+    <button type="button" ?disabled=${isBusy} @click=${onPress}>Perform it with a call token for this user</button>
+    <span class="hint">The token is only for this user at this provider and is accepted for two minutes at most. Creating it is recorded in the audit trail.</span>
   </p>`;
 }
 
@@ -185,10 +185,10 @@ function dataView({
   if (data === undefined) return nothing;
   const text = typeof data === "string" ? data : JSON.stringify(data, undefined, 2);
   const shown = visibleLines(text.slice(0, MAX_SHOWN));
-  return html`<pre tabindex="0" role="region" aria-label="Answer of the provider">${shown}</pre>
-    ${possiblyTruncated ? html`<p class="hint">Its end may be missing: the provider gave it no length.</p>` : nothing}
-    ${dataEncoding === "" ? nothing : html`<p class="hint">As ${visibleText(dataEncoding)}.</p>`}
-    ${text.length > MAX_SHOWN ? html`<p class="hint">The first ${MAX_SHOWN} of ${text.length} characters.</p>` : nothing}`;
+  return html`<pre tabindex="0" role="region" aria-label="Answer from the provider">${shown}</pre>
+    ${possiblyTruncated ? html`<p class="hint">Its end may be missing: the provider did not state its length.</p>` : nothing}
+    ${dataEncoding === "" ? nothing : html`<p class="hint">Encoding: ${visibleText(dataEncoding)}.</p>`}
+    ${text.length > MAX_SHOWN ? html`<p class="hint">Only the first ${MAX_SHOWN} of ${text.length} characters are shown.</p>` : nothing}`;
 }
 
 function headersView({ headers = {} }: ResultRowJson): TemplateResult | typeof nothing {
@@ -237,7 +237,7 @@ function methodField(method: string): CallField {
 
 const MORE_FIELDS: readonly CallField[] = [
   { name: "payload", label: "Payload: a JSON object", kind: "lines" },
-  { name: "headers", label: "Headers, 'name: value' a line", kind: "lines" },
+  { name: "headers", label: "Headers, one 'name: value' per line", kind: "lines" },
   { name: "privateKey", label: "The application's private key, if it requires one", kind: "secret" },
 ];
 
