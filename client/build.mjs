@@ -1,4 +1,4 @@
-// Fills the package from the root's build: the compiled client and contract, and the .proto files it is generated from.
+// Fills the package from the build of the repository root: the compiled client and contract, and their .proto files.
 import { cpSync, rmSync } from "node:fs";
 
 const ROOT = new URL("../", import.meta.url).pathname;

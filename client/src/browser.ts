@@ -1,30 +1,30 @@
-/** How connecting in a window of its own ended. */
+/** Outcome of connecting in a popup window. */
 export type ConnectResult =
   | { readonly outcome: "success"; readonly provider: string }
-  /** `error` is a code of RFC 6749 sections 4.1.2.1 and 5.2, such as `access_denied`, or the relay's own in the same spelling. */
+  /** `error` is a code of RFC 6749 sections 4.1.2.1 and 5.2, such as `access_denied`, or one of the relay's own. */
   | { readonly outcome: "error"; readonly provider: string; readonly error: string }
-  /** `blocked`: the browser let no window open. `closed`: the window is gone, and nobody said how it ended. */
+  /** `blocked`: the browser blocked the popup. `closed`: the window was closed and no outcome was reported. */
   | { readonly outcome: "blocked" | "closed" | "timeout" };
 
 /** What to connect, and how long to wait. */
 export interface ConnectAccountOptions {
   /**
-   * Address of the relay's connect page, such as the `connectUri` of a connect link. For a promise the window is opened at
-   * once, since a browser lets a page open one only for a moment after a click.
+   * Address of the relay's connect page, such as the `connectUri` of a connect link. May be a promise: the window opens
+   * at once, since browsers allow popups only for a moment after a click.
    */
   readonly link: string | PromiseLike<string>;
-  /** 900,000 unless given, in milliseconds: as long as a link can be opened. */
+  /** Milliseconds. Default: 900,000, as long as a link can be opened. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Opens the relay's connect page in a window of its own, and resolves with how it ended; to be called in the handler of a
- * click. The origin of the page that calls must be on the application's list of allowed origins.
+ * Opens the relay's connect page in a popup window and resolves with the outcome. Call it in a click handler. The
+ * origin of the calling page must be on the application's list of allowed origins.
  *
- * `closed` may also come after success: a provider's page can cut the tie between the two windows
- * (`Cross-Origin-Opener-Policy`). Then ask for the user's connections.
+ * `closed` can also follow a success, since a provider's page can sever the link between the two windows
+ * (`Cross-Origin-Opener-Policy`). Then list the user's connections to find out.
  *
- * @throws TypeError for a link that is no web address, and whatever its promise rejects with.
+ * @throws TypeError if the link is not an http(s) URL, and whatever the link's promise rejects with.
  */
 export async function connectAccount({ link, timeoutMs = 900_000 }: ConnectAccountOptions): Promise<ConnectResult> {
   const popup = window.open("about:blank", "_blank", "popup,width=520,height=720");
@@ -38,10 +38,10 @@ export async function connectAccount({ link, timeoutMs = 900_000 }: ConnectAccou
 
 /** `type` of the relay's message. */
 const MESSAGE_TYPE = "provider-call-relay.connect";
-/** No event tells that another window was closed. */
+/** Polling interval in milliseconds: there is no event for another window being closed. */
 const LOOK_EVERY_MS = 300;
 
-/** From the first moment on: the link may come late, or never. */
+/** Listens from the start, since the link's promise may resolve late or never. */
 function untilEnded(popup: Window, link: ConnectAccountOptions["link"], timeoutMs: number): Promise<ConnectResult> {
   const ended = new AbortController();
   return new Promise<ConnectResult>((resolve, reject) => {
@@ -55,7 +55,8 @@ function untilEnded(popup: Window, link: ConnectAccountOptions["link"], timeoutM
     const timer = setTimeout(() => resolve({ outcome: "timeout" }), timeoutMs);
     let wasClosed = false;
     const watch = setInterval(() => {
-      // A message may be on its way still. A window whose tie was cut seems closed, too, while the user is in it.
+      // Waits one more tick, since a message may still be on its way. A severed window also looks closed while the user
+      // is still in it, hence the focus check.
       if (wasClosed && document.hasFocus()) resolve({ outcome: "closed" });
       wasClosed = popup.closed;
     }, LOOK_EVERY_MS);
@@ -65,7 +66,7 @@ function untilEnded(popup: Window, link: ConnectAccountOptions["link"], timeoutM
     });
     const open = (address: string) => {
       const url = new URL(address);
-      if (!/^https?:$/.test(url.protocol)) throw new TypeError("The link is no web address.");
+      if (!/^https?:$/.test(url.protocol)) throw new TypeError("The link is not an http or https URL.");
       url.searchParams.set("opener_origin", location.origin);
       relayOrigin = url.origin;
       if (!ended.signal.aborted) popup.location.replace(url);

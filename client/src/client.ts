@@ -3,55 +3,55 @@ import { base64From, createCallToken, type NewCallToken } from "./proof.js";
 export { type CallRule, createCallToken, type NewCallToken, signUser } from "./proof.js";
 export { verifyWebhook, type WebhookEvent } from "./webhook.js";
 
-/** Where the relay is, and who calls. */
+/** Address of the relay, and credentials of the caller. */
 export interface RelayClientOptions {
   /** The relay's public address, such as `https://relay.example.com`. */
   readonly url: string;
   /** The application's public key. */
   readonly publicKey: string;
-  /** The application's private key: for servers alone, and needed for `token()`, links and signatures. */
+  /** The application's private key: for servers only; needed for `token()`, links and signatures. */
   readonly privateKey?: string;
-  /** A call token, in place of the private key; it stands for one user. */
+  /** A call token instead of the private key; it is valid for one user. */
   readonly callToken?: string;
-  /** Sends the requests; the global `fetch` unless given. */
+  /** Sends the requests. Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
-/** One call, as the JSON route takes it. */
+/** One call, as on the JSON route. */
 export interface CallOptions {
   /** Absolute https URL on one of the provider's API origins. */
   readonly url: string;
-  /** `GET` unless given; the relay's own `FORM`, `MULTIFORM-POST`, `GETFILE` and so on as well. */
+  /** Default: `GET`. Also accepts the relay's own methods, such as `FORM`, `MULTIFORM-POST` and `GETFILE`. */
   readonly method?: string;
-  /** The body as a JSON object; the members of the query for GET and HEAD. */
+  /** The body as a JSON object; for GET and HEAD, the query parameters. */
   readonly payload?: Readonly<Record<string, unknown>>;
-  /** The body as exact bytes, in place of `payload`. */
+  /** The body as raw bytes, instead of `payload`. */
   readonly body?: Uint8Array;
   readonly headers?: Readonly<Record<string, string | number | boolean>>;
   /** Merged into the query of the url. */
   readonly queryString?: Readonly<Record<string, unknown>>;
-  /** An array in the query or in a form becomes one pair for each element. */
+  /** Encodes an array in the query or in a form as one pair per element. */
   readonly explodeArrays?: boolean;
-  /** Ends the wait for the answer; the provider may have done what was asked. */
+  /** Aborts the wait for the answer; the provider may still have performed the request. */
   readonly signal?: AbortSignal;
 }
 
 /** The provider's answer to a call, below status 400. */
 export interface CallAnswer<Data = unknown> {
   readonly status: number;
-  /** Parsed JSON, or text; base64 where `dataEncoding` says so. JSON's numbers beyond 2^53 are rounded by JavaScript. */
+  /** Parsed JSON, or text; base64 if `dataEncoding` says so. JavaScript rounds JSON numbers beyond 2^53. */
   readonly data: Data;
   /** Media type without parameters. */
   readonly contentType: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly dataEncoding: "base64" | "json" | undefined;
-  /** Nobody can know whether the end of the body was lost. */
+  /** The end of the body may be missing: there was no way to tell. */
   readonly possiblyTruncated: boolean;
-  /** Names the call in the relay's log and records. */
+  /** Identifies the call in the relay's log and records. */
   readonly callId: string;
 }
 
-/** A user's connection at one provider, as `connections()` lists it. */
+/** A user's connection to one provider, as listed by `connections()`. */
 export interface ConnectionSummary {
   readonly providerName: string;
   readonly state: "ACTIVE" | "REAUTHORIZATION_REQUIRED";
@@ -59,53 +59,53 @@ export interface ConnectionSummary {
   readonly [member: string]: unknown;
 }
 
-/** What a connect link is for. */
+/** Options of {@link RelayClient.connectLink}. */
 export interface ConnectLinkOptions {
   readonly userId: string;
-  /** One provider; the page with all of them unless given. */
+  /** Name of one provider. Default: the page with all providers. */
   readonly provider?: string;
-  /** Where the browser comes back to: one of the application's allowed addresses. */
+  /** Where the browser returns to: one of the application's allowed addresses. */
   readonly redirectUri?: string;
 }
 
-/** One user's account at one provider. */
+/** A user's account at one provider. */
 export interface Account {
-  /** Performs one call with the user's token. @throws RelayCallError for anything but an answer below 400. */
+  /** Performs one call with the user's token. @throws RelayCallError unless the answer has a status below 400. */
   call<Data = unknown>(call: CallOptions): Promise<CallAnswer<Data>>;
   /**
-   * A fetch for this account's provider, to give to an SDK: takes the provider's own URLs, and answers as the provider
-   * does, errors and redirects included. Needs the private key or a call token.
+   * A `fetch` for this account's provider, to pass to an SDK: takes the provider's own URLs and returns the provider's
+   * answers, including errors and redirects. Needs the private key or a call token.
    */
   readonly fetch: typeof globalThis.fetch;
-  /** Base URL for an SDK that takes one, with a call token as its token. @param host a host of the provider. */
+  /** Base URL for an SDK; give the SDK a call token as its access token. @param host a host of the provider. */
   via(host: string): string;
-  /** A call token for this account: 15 minutes, and any request, unless told. Needs the private key. */
+  /** Creates a call token for this account; by default for 15 minutes and any request. Needs the private key. */
   token(limits?: TokenLimits): Promise<string>;
 }
 
 type TokenLimits = Pick<NewCallToken, "ttlSeconds" | "rules">;
 
-/** The relay, as one application calls it. */
+/** Client of the relay for one application. */
 export interface RelayClient {
   account(userId: string, provider: string): Account;
-  /** Address of a page where one browser may connect, once, within 15 minutes. Needs the private key. */
+  /** Creates a one-time address of the connect page, for one browser, valid for 15 minutes. Needs the private key. */
   connectLink(options: ConnectLinkOptions): Promise<{ readonly connectUri: string; readonly expireTime: string }>;
-  /** The user's connections, without any token. */
+  /** Lists the user's connections, without tokens. */
   connections(userId: string): Promise<readonly ConnectionSummary[]>;
-  /** Ends a connection, here and, where it can be, at the provider. */
+  /** Deletes a connection, and revokes its token at the provider where possible. */
   disconnect(userId: string, provider: string): Promise<{ readonly revocation: string }>;
 }
 
-/** What became of a call that has no answer below 400. */
+/** Thrown for a request without a successful answer; for a call, one with a status below 400. */
 export class RelayCallError extends Error {
   override readonly name = "RelayCallError";
-  /** As the relay's documentation lists them; `RELAY_UNREACHABLE` when no answer of a relay came. */
+  /** One of the relay's documented error types; `RELAY_UNREACHABLE` when no relay answered. */
   readonly errorType: string;
-  /** The row's; the provider's own for `API_ERROR`; 0 when nothing answered. */
+  /** Status code of the result row: the provider's own for `API_ERROR`; 0 when nothing answered. */
   readonly statusCode: number;
-  /** Names the call in the relay's log and records. */
+  /** Identifies the call in the relay's log and records. */
   readonly callId: string | undefined;
-  /** Nothing was done, or doing it again does no harm: the same call may be repeated after a while. */
+  /** The same call may be retried after a while: nothing was done, or repeating it is harmless. */
   readonly retryable: boolean;
   /** The provider's answer, if it was one. */
   readonly data: unknown;
@@ -125,7 +125,7 @@ export class RelayCallError extends Error {
 type ErrorFacts = Pick<RelayCallError, "errorType" | "statusCode" | "callId" | "retryable"> &
   Partial<Pick<RelayCallError, "data" | "headers">>;
 
-/** A row of the envelope. */
+/** A row of the response envelope. */
 interface Row extends Partial<Omit<CallAnswer, "status">> {
   readonly pincStatus: "success" | "error";
   readonly statusCode: number;
@@ -133,7 +133,7 @@ interface Row extends Partial<Omit<CallAnswer, "status">> {
   readonly inernalError?: string;
 }
 
-/** Creates a client; it opens nothing, and keeps nothing but its options. */
+/** Creates a client. It opens no connections and has no state except its options. */
 export function createRelayClient(given: RelayClientOptions): RelayClient {
   const options = { ...given, url: new URL(given.url).href.replace(/\/+$/, "") };
   const { publicKey, url: base } = options;
@@ -170,8 +170,8 @@ export function createRelayClient(given: RelayClientOptions): RelayClient {
 }
 
 /**
- * The proof is in `Authorization`, which fetch itself takes out where a redirect leads to another host; so no proof goes
- * anywhere but to the relay.
+ * Sends the proof in `Authorization`, which fetch removes when a redirect leads to another host; so the proof reaches
+ * only the relay.
  */
 function createFetch(
   options: RelayClientOptions,
@@ -179,13 +179,13 @@ function createFetch(
   newToken: () => Promise<string>,
 ): typeof globalThis.fetch {
   const { callToken, fetch = globalThis.fetch } = options;
-  // Another provider's account is not to be reached by a link that this one wrote.
+  // Only this provider's own routes pass: a link in its answers must not reach another provider's account.
   const ownPlaces = via("");
   return async (input, init) => {
     const isRequest = input instanceof Request;
     const url = new URL(isRequest ? input.url : input);
     url.hash = "";
-    // The relay's links to further pages lead through it already.
+    // Pagination links rewritten by the relay already lead through it.
     const target = url.href.startsWith(ownPlaces) ? url.href : via(url.host) + url.pathname + url.search;
     const headers = new Headers(init?.headers ?? (isRequest ? input.headers : undefined));
     headers.set("authorization", `Bearer ${callToken ?? (await newToken())}`);
@@ -194,13 +194,13 @@ function createFetch(
 }
 
 const SAFE_METHOD = /^(?:GET|GETFILE|HEAD|OPTIONS)$/i;
-/** The provider did nothing. */
+/** Errors after which the provider has certainly not performed the request. */
 const NOTHING_DONE = /^(?:RATE_LIMITED|STORE_UNAVAILABLE|REFRESH_UNAVAILABLE)$/;
-/** The provider may have done what was asked. */
+/** Errors after which the provider may have performed the request. */
 const PERHAPS_DONE = /^(?:OVERLOADED|PROVIDER_(?:UNREACHABLE|TIMEOUT|RESPONSE_INVALID)|RELAY_UNREACHABLE)$/;
 const BUSY_STATUS: readonly number[] = [502, 503, 504];
 
-/** The whole envelope is read here, so that no part of it may be asked for. */
+/** Drops the header that selects a part of the envelope: this client needs the whole one. */
 function callHeaders(headers: NonNullable<CallOptions["headers"]>): object {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !/^x-pinc-response-data-at$/i.test(name)));
 }
@@ -208,11 +208,11 @@ function callHeaders(headers: NonNullable<CallOptions["headers"]>): object {
 interface Asked {
   readonly body?: object;
   readonly signal?: AbortSignal | undefined;
-  /** Asking again does no harm. */
+  /** Repeating the request is harmless. */
   readonly isSafe: boolean;
 }
 
-/** Sends one request to the relay; the JSON object that it answers with. */
+/** Sends one request to the relay and returns the JSON object of its answer. */
 async function ask(options: RelayClientOptions, method: string, path: string, asked: Asked): Promise<object> {
   const { privateKey, callToken = privateKey, fetch = globalThis.fetch } = options;
   const { body, signal, isSafe } = asked;
@@ -230,7 +230,7 @@ async function ask(options: RelayClientOptions, method: string, path: string, as
     });
     status = response.status;
     const answered: unknown = await response.json();
-    // A gateway in front may have an error in JSON of its own.
+    // A gateway in front of the relay may answer with a JSON error of its own.
     if (typeof answered === "object" && answered !== null && (response.ok || "rows" in answered)) return answered;
   } catch (cause) {
     if (signal?.aborted) throw cause;
@@ -240,9 +240,12 @@ async function ask(options: RelayClientOptions, method: string, path: string, as
 }
 
 function unreachable(statusCode: number, retryable: boolean, cause?: unknown): RelayCallError {
-  const what = statusCode === 0 ? "No relay answers there" : `What answers there (${statusCode}) is not a relay`;
+  const what =
+    statusCode === 0
+      ? "No relay answers at this URL"
+      : `The answer from this URL (status ${statusCode}) is not from a relay`;
   const facts = { errorType: "RELAY_UNREACHABLE", statusCode, callId: undefined, retryable };
-  return new RelayCallError(`${what}: check the url and the network.`, facts, { cause });
+  return new RelayCallError(`${what}: check the URL and the network.`, facts, { cause });
 }
 
 function answerFrom<Data>(answered: object, isSafe: boolean): CallAnswer<Data> {
@@ -260,7 +263,7 @@ function answerFrom<Data>(answered: object, isSafe: boolean): CallAnswer<Data> {
   };
 }
 
-/** What a route other than a call answers: its result, or an error row. */
+/** Result of a route other than a call. Throws for an error row. */
 function resultFrom<Result>(answered: object): Result {
   const row = (answered as { rows?: Row[] }).rows?.[0];
   if (row !== undefined) throw errorFrom(row, true);
@@ -278,6 +281,6 @@ function errorFrom(row: Row, isSafe: boolean): RelayCallError {
 }
 
 function privateKeyOf({ privateKey }: RelayClientOptions): string {
-  if (privateKey === undefined) throw new TypeError("A call token is made from the private key: set privateKey.");
+  if (privateKey === undefined) throw new TypeError("A call token is created with the private key: set privateKey.");
   return privateKey;
 }

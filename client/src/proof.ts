@@ -1,4 +1,4 @@
-/** What a request must fit for a call token to let it through; each member that is missing lets everything through. */
+/** A rule that a request must match for a call token to allow it; a missing member matches everything. */
 export interface CallRule {
   readonly methods?: readonly string[];
   readonly hosts?: readonly string[];
@@ -6,20 +6,20 @@ export interface CallRule {
   readonly paths?: readonly string[];
 }
 
-/** What a new call token says. */
+/** Content of a new call token, and the private key that signs it. */
 export interface NewCallToken {
   readonly publicKey: string;
   readonly privateKey: string;
   readonly userId: string;
-  /** Seconds from now until it ends: 900 unless given, 86,400 at most. */
+  /** Lifetime in seconds. Default: 900; maximum: 86,400. */
   readonly ttlSeconds?: number;
-  /** Names of providers; all of them unless given. */
+  /** Names of providers. Default: all. */
   readonly providers?: readonly string[];
-  /** A call must fit one of them; any call fits unless given. */
+  /** A call must match one of these rules. Default: any call is allowed. */
   readonly rules?: readonly CallRule[];
 }
 
-/** Makes a call token: a JWT signed with HS256 (RFC 7519), without asking the relay. */
+/** Creates a call token: a JWT signed with HS256 (RFC 7519). Works offline, without a request to the relay. */
 export async function createCallToken(token: NewCallToken): Promise<string> {
   const { publicKey, privateKey, userId, ttlSeconds = 900, providers, rules } = token;
   const iat = Math.floor(Date.now() / 1000);
@@ -39,13 +39,13 @@ export async function createCallToken(token: NewCallToken): Promise<string> {
   return `${signed}.${base64UrlFrom(await hmac(privateKey, signed))}`;
 }
 
-/** `user_signature` of a user: hex HMAC-SHA256 of the id. It is valid as long as the private key. */
+/** Computes the `user_signature` of a user: hex HMAC-SHA256 of the id. Valid as long as the private key. */
 export async function signUser(privateKey: string, userId: string): Promise<string> {
   const bytes = await hmac(privateKey, userId);
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Standard base64 of any number of bytes. */
+/** Standard base64. Works in chunks, since the number of arguments of a function is limited. */
 export function base64From(bytes: Uint8Array): string {
   let binary = "";
   for (let at = 0; at < bytes.length; at += 0x8000) {

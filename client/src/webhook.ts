@@ -1,6 +1,6 @@
 import { Webhook } from "standardwebhooks";
 
-/** An event about a connection; it never holds a token. */
+/** An event about a connection; it never contains a token. */
 export interface WebhookEvent {
   /** `connection.created`, `connection.reauthorization_required` and so on. */
   readonly type: string;
@@ -15,12 +15,12 @@ export interface WebhookEvent {
 }
 
 /**
- * Verifies a webhook of the relay (Standard Webhooks) and reads its event. An event may come again with the same
- * `webhook-id`.
+ * Verifies a webhook of the relay (Standard Webhooks) and returns its event. An event may be delivered again with the
+ * same `webhook-id`.
  *
- * @param body the body as it came: one that was parsed and printed again has another signature.
- * @param headers of the request, in lower case: `webhook-id`, `webhook-timestamp` and `webhook-signature`.
- * @throws Error when signature or time is wrong.
+ * @param body the raw body: parsing and re-serializing it would invalidate the signature.
+ * @param headers request headers with lower-case names: `webhook-id`, `webhook-timestamp` and `webhook-signature`.
+ * @throws Error when the signature or the timestamp is wrong.
  */
 export function verifyWebhook(secret: string, body: string, headers: Readonly<Record<string, unknown>>): WebhookEvent {
   return new Webhook(secret).verify(body, headers as Record<string, string>) as WebhookEvent;

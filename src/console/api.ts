@@ -7,7 +7,7 @@ import type { Methods, Streams } from "./methods.js";
 export interface Api {
   /** Rejects with ApiError. */
   call<Name extends keyof Methods>(method: Name, request: Methods[Name][0]): Promise<Methods[Name][1]>;
-  /** Messages as they come, until the relay ends the stream or the signal aborts. Throws ApiError. */
+  /** Yields messages until the relay ends the stream or the signal aborts. Throws ApiError. */
   stream<Name extends keyof Streams>(
     method: Name,
     request: Streams[Name][0],
@@ -18,11 +18,11 @@ export interface Api {
 interface ErrorJson {
   readonly code?: string;
   readonly message?: string;
-  /** Of them, relay.admin.v1.ErrorDetail says which field is wrong. */
+  /** May contain a relay.admin.v1.ErrorDetail, which names the wrong field. */
   readonly details?: ReadonlyArray<{ readonly debug?: { readonly field?: string } }>;
 }
 
-/** @param onUnauthenticated the token is good for nothing any more. */
+/** @param onUnauthenticated called when the relay no longer accepts the token (401). */
 export function createApi(token: string, onUnauthenticated: () => void): Api {
   async function post(method: string, contentType: string, body: BodyInit, signal?: AbortSignal): Promise<Response> {
     const response = await send(method, token, contentType, body, signal);
@@ -47,6 +47,9 @@ export function createApi(token: string, onUnauthenticated: () => void): Api {
   };
 }
 
+/** Shown when a request gets no answer. */
+export const NO_ANSWER = "The relay does not answer: check that it is running, and check the network.";
+
 async function send(
   method: string,
   token: string,
@@ -65,8 +68,8 @@ async function send(
       signal: signal ?? null,
     });
   } catch {
-    // What a browser says of it helps nobody.
-    throw new ApiError("unavailable", "The relay does not answer. Is it still running?");
+    // The browser's own message ("Failed to fetch") would not help the user.
+    throw new ApiError("unavailable", NO_ANSWER);
   }
 }
 
@@ -75,24 +78,24 @@ function errorFrom({ code = "unknown", message = "", details = [] }: ErrorJson, 
   return new ApiError(code, text, details.find(({ debug }) => debug?.field !== undefined)?.debug?.field);
 }
 
-/** Who is signed in. */
+/** The signed-in operator. */
 export interface Session {
   readonly operatorName: string;
-  /** Whether things may be changed and calls performed, not only looked at. */
+  /** Whether the operator may change things and perform calls; otherwise the session is read-only. */
   readonly mayPerform: boolean;
-  /** Where callers reach the relay; a stand-in that says what is missing when it is not known. */
+  /** Public URL of the relay; a placeholder that names the missing setting when it is not known. */
   readonly relayUrl: string;
 }
 
-/** Asks who the token is of. Rejects with ApiError. */
+/** Looks up the operator of the token. Rejects with ApiError. */
 export async function openSession(api: Api): Promise<Session> {
   const { operatorName = "", role, relayUri }: SessionJson = await api.call("SessionService/GetSession", {});
   return { operatorName, mayPerform: role === "ROLE_OPERATOR", relayUrl: relayUri || "https://RELAY_PUBLIC_URL" };
 }
 
 /**
- * The secret of a sign-in link that this page was opened with, which is taken out of the address, and so out of the browser's
- * history; undefined for none.
+ * Returns the secret of the sign-in link that opened this page and removes it from the address, and so from the
+ * browser's history; undefined if there is none.
  */
 export function takeSignInSecret(): string | undefined {
   const secret = /^#sign-in=([\w-]+)$/.exec(location.hash)?.[1];
@@ -100,40 +103,40 @@ export function takeSignInSecret(): string | undefined {
   return secret;
 }
 
-/** Uses a sign-in link up, or shows an admin token: resolves to a session. Rejects with ApiError. */
+/** Exchanges a sign-in link's secret (single use) or an admin token for a session token. Rejects with ApiError. */
 export async function redeemSignInSecret(secret: string): Promise<string> {
   const response = await post("sign-in", secret);
-  if (response === undefined) throw new ApiError("unavailable", "The relay does not answer. Is it still running?");
+  if (response === undefined) throw new ApiError("unavailable", NO_ANSWER);
   if (!response.ok)
     throw new ApiError(response.status === 403 ? "unauthenticated" : "unavailable", await response.text());
   const { token } = (await response.json()) as { readonly token: string };
   return token;
 }
 
-/** Ends a session at the relay, on all its machines. Rejects with ApiError where that is not sure. */
+/** Ends a session on all machines of the relay. Rejects with ApiError unless the relay confirms it. */
 export async function endSession(session: string): Promise<void> {
   const response = await post("sign-out", session, AbortSignal.timeout(SIGN_OUT_MS));
-  // 204: it ends now; 401: it had ended already. Every other answer leaves it as it was.
+  // 204: the session has ended now; 401: it had ended already. Any other answer means that it may still be valid.
   if (response?.status === 204 || response?.status === 401) return;
   throw new ApiError("unavailable", NOT_ENDED);
 }
 
-/** Whoever signs out does not wait for a relay that does not answer. */
+/** Timeout for signing out, so that nobody waits for a relay that does not answer. */
 const SIGN_OUT_MS = 5000;
 const NOT_ENDED =
-  "The relay could not end the session; try again. Until it is ended, a copy of it still works until it expires, 12 hours after it began. If trying again does not help, replace your token in the admin token file by a new one and restart the relay.";
+  "The relay could not end the session; try again. Until it is ended, a copy of it still works until it expires, 12 hours after it began. If trying again does not help, replace your token in the admin token file with a new one and restart the relay.";
 
-/** Undefined when nothing answers. */
+/** Resolves to undefined when the relay does not answer. */
 function post(what: "sign-in" | "sign-out", token: string, signal?: AbortSignal): Promise<Response | undefined> {
   const options = { method: "POST", headers: { authorization: `Bearer ${token}` }, credentials: "omit" } as const;
-  // Who signs out may close the tab at once.
+  // The user may close the tab right after signing out.
   const own = { redirect: "error", keepalive: what === "sign-out", signal: signal ?? null } as const;
   return fetch(`/console/${what}`, { ...options, ...own }).catch(() => undefined);
 }
 
 const KEY = "relay-session";
 
-/** The session of this tab: gone with it, and in no other one. */
+/** The session token of this tab: not shared with other tabs, and gone when the tab closes. */
 export const tokenStorage = {
   read(): string | undefined {
     return sessionStorage.getItem(KEY) ?? undefined;

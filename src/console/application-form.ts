@@ -5,17 +5,18 @@ import { secretView } from "./form.js";
 import { html, type TemplateResult } from "./lit-html.js";
 import { ApiError } from "./loading.js";
 
-/** What a call must carry at least, in words. */
+/** The minimum proof that a call must carry, with its label. */
 export const PROOFS: ReadonlyArray<readonly [CallerAuthJson, string]> = [
   ["CALLER_AUTH_PUBLIC_KEY", "Public key and user id"],
   ["CALLER_AUTH_SIGNED_USER", "A user signature"],
   ["CALLER_AUTH_PRIVATE_KEY", "The private key"],
 ];
 
-const PROOF_HINT = html`A signature, made of the user id on your server, is safe in a browser; the private key is for
-  servers. With neither, anyone who knows the public key and a user id acts as that user. More proof is always taken.`;
+const PROOF_HINT = html`A signature, which your server computes from the user id, is safe in a browser; the private key is for
+  servers only. With neither, anyone who knows the public key and a user id can act as that user. Stronger proof is
+  always accepted.`;
 
-/** What an operator decides about an application. */
+/** The settings of an application. */
 export const APPLICATION_FIELDS: readonly Field[] = [
   { name: "displayName", label: "Name", path: "application.display_name" },
   {
@@ -26,54 +27,54 @@ export const APPLICATION_FIELDS: readonly Field[] = [
     ...{ name: "allowedOrigins", label: "Browser origins that may call", kind: "lines" },
     ...{
       path: "application.allowed_origins",
-      hint: "One a line, such as https://app.example.com. Empty: no browser may call.",
+      hint: "One per line, such as https://app.example.com. Empty: no browser may call.",
     },
   },
   {
     ...{ name: "allowedAddresses", label: "Client addresses that may call", kind: "lines" },
     ...{
       path: "application.allowed_addresses",
-      hint: "One a line, as CIDR such as 192.0.2.0/24. Empty: any may call.",
+      hint: "One per line, as CIDR such as 192.0.2.0/24. Empty: any may call.",
     },
   },
   {
     ...{ name: "allowedRedirectUris", label: "Addresses to return to after connecting", kind: "lines" },
     ...{
       path: "application.allowed_redirect_uris",
-      hint: "One a line, such as https://app.example.com/connected: where a connect link may send the user in the end. Empty: nowhere.",
+      hint: "One per line, such as https://app.example.com/connected: where a connect link may send the user afterwards. Empty: nowhere.",
     },
   },
   {
-    ...{ name: "callsPerMinute", label: "Calls a minute, of all users", kind: "number" },
+    ...{ name: "callsPerMinute", label: "Calls per minute, for all users together", kind: "number" },
     ...{ path: "application.calls_per_minute", hint: "0: no limit." },
   },
   {
-    ...{ name: "connectionCallsPerMinute", label: "Calls a minute for each connection", kind: "number" },
+    ...{ name: "connectionCallsPerMinute", label: "Calls per minute for each connection", kind: "number" },
     ...{ path: "application.connection_calls_per_minute", hint: "0: no limit." },
   },
   {
     ...{ name: "maxCallTokenSeconds", label: "Longest lifetime of a call token, in seconds", kind: "number" },
-    ...{ path: "application.max_call_token_seconds", hint: "0: a day, the longest there is." },
+    ...{ path: "application.max_call_token_seconds", hint: "0: one day, the maximum." },
   },
   {
     ...{ name: "accentColor", label: "Colour of its mark on the connect page", path: "application.accent_color" },
-    hint: "Such as #1a73e8. Empty: the relay's own.",
+    hint: "Such as #1a73e8. Empty: the relay's default.",
   },
   {
     ...{ name: "icon", label: "Icon on the connect page", kind: "picture", path: "application.icon", isWide: true },
-    hint: "PNG, JPEG or WebP, at most 16 KiB, and 1024 pixels wide and high. None: the first letter of its name.",
+    hint: "PNG, JPEG or WebP, at most 16 KiB and 1024 by 1024 pixels. None: the first letter of its name.",
   },
   {
-    ...{ name: "callRules", label: "Rules that all its calls must fit, by provider", kind: "lines" },
+    ...{ name: "callRules", label: "Rules that all its calls must match, by provider", kind: "lines" },
     path: "application.call_rules",
-    hint: html`JSON, such as <code>{"github": [{"methods": ["GET"], "paths": ["/repos/acme/**"]}]}</code>. Empty: any call may be made.`,
+    hint: html`JSON, such as <code>{"github": [{"methods": ["GET"], "paths": ["/repos/acme/**"]}]}</code>. Empty: any call is allowed.`,
   },
 ];
 
-/** What a form of a new application begins with. */
+/** Default values for a new application. */
 export const NEW_APPLICATION: Values = { callerAuth: "CALLER_AUTH_SIGNED_USER" };
 
-/** An application as it stands in the form. Pure. */
+/** Form values of an application. Pure. */
 export function valuesFromApplication(application: ApplicationJson): Values {
   const { displayName = "", callerAuth = "", callRules = [], accentColor = "", icon = "" } = application;
   return {
@@ -87,7 +88,7 @@ export function valuesFromApplication(application: ApplicationJson): Values {
   };
 }
 
-/** Reads the form; whatever the relay can judge itself is left to it. Throws ApiError. Pure. */
+/** Parses the form. What the relay validates itself is not checked here. Throws ApiError. Pure. */
 export function applicationFromValues(values: Values): ApplicationJson {
   const callRules = rulesFromText(values["callRules"] ?? "");
   if (callRules === undefined) {
@@ -107,13 +108,13 @@ export function applicationFromValues(values: Values): ApplicationJson {
   };
 }
 
-/** The one time that a private key is shown. */
+/** Shows a new private key; the relay cannot show it again. */
 export function privateKeyView(id: string, privateKey: string): TemplateResult {
   return secretView(
     id,
     "Private key",
     privateKey,
-    html`It belongs on your application's server, in its secret store or an environment variable. It never belongs in a
-      browser, in an app that users install or in a repository. The relay keeps its hash only.`,
+    html`It belongs on your application's server, in its secret store or an environment variable. Never put it in a
+      browser, in an app that users install or in a repository. The relay stores only its hash.`,
   );
 }

@@ -13,25 +13,26 @@ import { createLoader } from "./loading.js";
 import { visibleText } from "./text.js";
 import { busyNotice, moment, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
 
-/** What an operator does with one application. */
+/** Settings and actions of one application. */
 export function createApplicationView(context: ViewContext): View {
   const { api, update } = context;
   const found = createLoader<ApplicationJson>(update);
   let publicKey = "";
-  /** What the settings began with, and the etag of just that. */
+  /** The stored settings that the form was filled with, and their etag. */
   let base: { readonly stored: Values; readonly etag: string } = { stored: {}, etag: "" };
 
-  /** @param isAfresh what is typed in the settings makes room for what is stored. */
+  /** @param isAfresh replaces what was typed in the settings form with the stored settings. */
   async function load(isAfresh: boolean): Promise<void> {
     await found.load(() => api.call("ApplicationService/GetApplication", { publicKey }));
     if (found.value === undefined) return;
     const stored = valuesFromApplication(found.value);
     if (isAfresh) forms.settings.fill(stored);
-    // Where somebody else has changed a setting, the old etag stays: what is typed was not meant for the new one.
+    // If somebody else has changed a setting, keep the old etag, so that saving is refused: what was typed was based on
+    // the old settings.
     if (isAfresh || changedNames(stored, base.stored).length === 0) base = { stored, etag: found.value.etag ?? "" };
   }
 
-  /** After a change: the etag and the state have changed with it. */
+  /** Reloads after a change, since the etag and the state have changed. */
   function done(text: unknown, isAfresh = false): TemplateResult {
     void load(isAfresh);
     return notice(text);
@@ -61,16 +62,16 @@ export function createApplicationView(context: ViewContext): View {
       ...{ id: "capture", method: "CallRecordService/StartCallCapture", button: "Capture calls" },
       fields: () => [{ name: "minutes", label: "Minutes", kind: "number", path: "duration", hint: "From 1 to 60." }],
       requestFrom: ({ minutes }) => ({ publicKey, duration: `${Math.trunc(Number(minutes) || 0) * 60}s` }),
-      done: ({ endTime }) => done(html`Calls are captured; it ends ${moment(endTime, "")}.`),
+      done: ({ endTime }) => done(html`Capturing has started. It ends ${moment(endTime, "")}.`),
     }),
     stop: createForm(context, {
       ...{ id: "stop", method: "CallRecordService/StopCallCapture", button: "Stop capturing" },
       requestFrom: () => ({ publicKey }),
-      done: () => done("Nothing is captured any more. What was captured stays for its day."),
+      done: () => done("Capturing has stopped. Captures are kept for a day."),
     }),
     rotate: createForm(context, {
       ...{ id: "rotate", method: "ApplicationService/RotateApplicationKey", button: "Rotate the private key" },
-      sure: "The old key may stop working now",
+      sure: "The old key will stop working",
       requestFrom: () => ({ publicKey }),
       done: ({ privateKey = "" }) => {
         void load(false);
@@ -120,23 +121,23 @@ function partsOf(application: ApplicationJson, forms: Forms): TemplateResult {
       ${state === "STATE_DISABLED" ? stateMark(false, "Disabled") : stateMark(true, "Active")}
     </p>
     ${part("Settings", nothing, forms.settings)}
-    ${part("Calls on or off", "Of a disabled application all calls are refused; nothing of it is lost.", forms.state)}
+    ${part("Calls on or off", "All calls of a disabled application are refused; its data is kept.", forms.state)}
     ${part(
       "Capture",
-      html`Keeps headers and bodies of up to 100 calls for a day, sealed, with tokens taken out; each call's record shows
-        them. ${isCapturing ? html`It is on; it ends ${moment(captureEndTime, "")}.` : "It is off."}`,
+      html`Keeps the headers and bodies of up to 100 calls for a day, sealed and with tokens removed; each call's record
+        shows them. ${isCapturing ? html`It is on and ends ${moment(captureEndTime, "")}.` : "It is off."}`,
       forms.capture,
       isCapturing ? forms.stop : undefined,
     )}
     ${part(
       "Private key",
-      "A new key ends the old one, its user signatures and call tokens, and the connect links that are open.",
+      "A new key invalidates the old one, its user signatures and call tokens, and open connect links.",
       forms.rotate,
     )}
-    ${part("Delete", "There is no way back; disabling has one.", forms.remove)}`;
+    ${part("Delete", "This cannot be undone; disabling can.", forms.remove)}`;
 }
 
-/** One thing to do under a heading of its own. */
+/** A section with a heading, a hint, and forms. */
 export function part(heading: string, about: unknown, ...forms: ReadonlyArray<Form | undefined>): TemplateResult {
   return html`<section class="part">
     <h2>${heading}</h2>
@@ -144,12 +145,12 @@ export function part(heading: string, about: unknown, ...forms: ReadonlyArray<Fo
   </section>`;
 }
 
-/** The address of a view of one application. */
+/** Address of a view of one application. */
 export function applicationAddress(view: string, publicKey: string): string {
   return `#/${view}?${new URLSearchParams({ publicKey })}`;
 }
 
-/** Names of the views of one application, as addresses have them. */
+/** Views of one application: name in the address, and label. */
 const PARTS = [
   ["application", "Settings"],
   ["clients", "OAuth clients"],
@@ -161,16 +162,16 @@ const PARTS = [
   ["audit", "Its audit trail"],
 ] as const;
 
-/** Those that do not say so themselves. */
+/** Views that do not show their application themselves. */
 const SAY_WHOSE = ["clients", "webhook", "token", "link"];
 
-/** Whose views they are, and links between them. */
+/** Links between the views of one application, and its name where the view does not show it. */
 export function applicationLinks(
   { directory }: Pick<ViewContext, "directory">,
   publicKey: string,
   current: string,
 ): TemplateResult {
-  return html`${SAY_WHOSE.includes(current) ? html`<p>Of ${applicationLink(directory, publicKey)}</p>` : nothing}
+  return html`${SAY_WHOSE.includes(current) ? html`<p>Application: ${applicationLink(directory, publicKey)}</p>` : nothing}
   <nav class="parts" aria-label="The application's views">
     <ul>
       ${PARTS.map(

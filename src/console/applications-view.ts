@@ -34,7 +34,7 @@ export function createApplicationsView(context: ViewContext): View {
   const found = createLoader<ListApplicationsResponseJson>(update);
   const pages = createPages();
   const providers = createApplicationProviders(api, update);
-  /** There was none when the view was opened: the form to create one is open, and stays so. */
+  /** There was no application when the view was opened: the form to create one is open and stays open. */
   let isFirst = false;
 
   async function load(): Promise<void> {
@@ -89,15 +89,15 @@ const CREATION_FIELDS: readonly Field[] = [
   ...APPLICATION_FIELDS,
   {
     ...{ name: "publicKey", label: "Public key, if clients have one already", path: "application.public_key" },
-    hint: "8 to 256 characters. Empty: a new one is made.",
+    hint: "8 to 256 characters. Empty: one is generated.",
   },
 ];
 
 function createdView(publicKey: string, privateKey: string): TemplateResult {
   return html`<p class="notice">
-      Created. Its public key is <span class="id">${visibleText(publicKey)}</span>; it goes with every call and is no
+      Created. Its public key is <span class="id">${visibleText(publicKey)}</span>; every call carries it, and it is not
       secret. Next: <a href=${applicationAddress("clients", publicKey)}>enter an OAuth client</a>, with which its users
-      connect a provider, or <a href=${applicationAddress("application", publicKey)}>go on to its settings</a>.
+      connect to a provider, or <a href=${applicationAddress("application", publicKey)}>go to its settings</a>.
     </p>
     ${privateKeyView("created-private-key", privateKey)}`;
 }
@@ -125,7 +125,7 @@ function columnsFor(providersOf: ProvidersOf): ReadonlyArray<Column<ApplicationJ
     },
     { label: "A call must carry", cell: ({ callerAuth }) => PROOF_NAMES.get(callerAuth ?? "") ?? "" },
     {
-      ...{ label: "Rules for calls at", isDetail: true },
+      ...{ label: "Providers with rules", isDetail: true },
       cell: ({ callRules = [] }) =>
         listText(
           callRules.map(({ providerName = "" }) => providerName),
@@ -151,15 +151,15 @@ function links({ publicKey = "", displayName = "" }: ApplicationJson): TemplateR
     <a href=${tryAddress({ publicKey })} aria-label="Try a call of ${name}">Try</a>`;
 }
 
-/** Names of the providers at which applications have OAuth clients, as far as they were asked for. */
+/** Cache of the providers at which applications have OAuth clients. */
 interface ApplicationProviders {
-  /** Asks for those of each application, some at a time. Never rejects. */
+  /** Loads the providers of each application, one after another. Never rejects. */
   load(publicKeys: readonly string[]): Promise<void>;
-  /** Of one application, in words. */
+  /** The providers of one application as text. */
   readonly of: (publicKey: string) => string;
 }
 
-/** More than are shown of one application. */
+/** Providers listed for one application; the text says when there are more. */
 const MAX_PROVIDERS = 20;
 
 /** @param onChange called for each answer. */
@@ -170,13 +170,13 @@ function createApplicationProviders(api: Api, onChange: () => void): Application
     const request = { publicKey, pageSize: MAX_PROVIDERS };
     const { oauthClients = [], nextPageToken } = await api.call("OAuthClientService/ListOAuthClients", request);
     const names = oauthClients.map(nameOf).join(", ");
-    return names === "" ? "none" : `${names}${nextPageToken ? ", and others" : ""}`;
+    return names === "" ? "none" : `${names}${nextPageToken ? " and more" : ""}`;
   }
 
   return {
     async load(publicKeys) {
       for (const publicKey of publicKeys) {
-        known.set(publicKey, await ask(publicKey).catch(() => "not known"));
+        known.set(publicKey, await ask(publicKey).catch(() => "unknown"));
         onChange();
       }
     },
@@ -185,5 +185,5 @@ function createApplicationProviders(api: Api, onChange: () => void): Application
 }
 
 function nameOf({ providerName = "", refusedTime }: OAuthClientJson): string {
-  return refusedTime === undefined ? providerName : `${providerName} (refuses the client since ${refusedTime})`;
+  return refusedTime === undefined ? providerName : `${providerName} (has refused the client since ${refusedTime})`;
 }

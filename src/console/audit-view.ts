@@ -25,7 +25,7 @@ const FIELDS: ReadonlyArray<SearchField<Name>> = [
   { name: "before", label: "Before", kind: "time" },
 ];
 
-/** What operators have changed, the newest first. */
+/** Changes made by operators, newest first. */
 export function createAuditView(context: ViewContext): View {
   const { api, directory, update } = context;
   const found = createLoader<ListAuditRecordsResponseJson>(update);
@@ -65,7 +65,7 @@ function listOf(
   directory: Directory,
 ): TemplateResult {
   if (auditRecords.length === 0)
-    return html`<p>${isNarrowed ? "There is no record of that." : "Nothing was changed yet: changes of operators appear here."}</p>`;
+    return html`<p>${isNarrowed ? "There is no record of that." : "No changes yet. Changes by operators appear here."}</p>`;
   return dataTable("Audit trail", columnsFor(directory), auditRecords);
 }
 
@@ -74,7 +74,7 @@ const columnsFor = (directory: Directory): ReadonlyArray<Column<AuditRecordJson>
   { label: "Who", cell: ({ actor = "" }) => html`<bdi>${visibleText(actor)}</bdi>` },
   { label: "What", cell: ({ method = "" }) => visibleText(method.replace("relay.admin.v1.", "")) },
   { label: "Application", cell: ({ resource = "" }) => applicationOf(resource, directory) },
-  { label: "On what", cell: ({ resource = "" }) => html`<span class="id">${visibleText(resource)}</span>` },
+  { label: "Resource", cell: ({ resource = "" }) => html`<span class="id">${visibleText(resource)}</span>` },
   { label: "Fields", cell: ({ changedFields = [] }) => visibleText(changedFields.join(", ")) },
   {
     label: "Outcome",
@@ -82,13 +82,13 @@ const columnsFor = (directory: Directory): ReadonlyArray<Column<AuditRecordJson>
   },
 ];
 
-/** Its second part is an application's key, percent-encoded. */
+/** The second segment of a resource name is the application's public key, percent-encoded. */
 function applicationOf(resource: string, directory: Directory): TemplateResult | string {
   const [, publicKey = ""] = /^applications\/([^/]+)/.exec(resource) ?? [];
   try {
     return publicKey === "" ? "" : applicationLink(directory, decodeURIComponent(publicKey));
   } catch {
-    // No encoding of the relay's own: the resource beside it says what there is.
+    // Not encoded by the relay; the table shows the resource name as well.
     return "";
   }
 }

@@ -1,5 +1,5 @@
 import type { CallRecordJson, WatchCallRecordsRequestJson } from "../../gen/relay/admin/v1/call_record_pb.js";
-import type { Api } from "./api.js";
+import { type Api, NO_ANSWER } from "./api.js";
 import { type LiveCall, liveCallFrom } from "./frames.js";
 import { ApiError } from "./loading.js";
 
@@ -7,25 +7,25 @@ import { ApiError } from "./loading.js";
 export interface CallFeed {
   /** Newest first. */
   readonly calls: readonly LiveCall[];
-  /** Nothing is known yet. */
+  /** The first calls are still being loaded. */
   readonly isBusy: boolean;
-  /** Calls that were seen since the start, also those that made room. */
+  /** Calls seen since the start, including those dropped from `calls`. */
   readonly count: number;
-  /** Those of them that failed. */
+  /** How many of them failed. */
   readonly failures: number;
-  /** Why no calls come at the moment; undefined when they do. */
+  /** Why no calls arrive at the moment; undefined when they do. */
   readonly problem: string | undefined;
-  /** Follows other calls from now on, the last ones of them first. */
+  /** Starts over with another filter: loads the last matching calls, then follows new ones. */
   follow(filter: WatchCallRecordsRequestJson): void;
   stop(): void;
 }
 
-/** Calls that are kept: enough for the figures. */
+/** Number of calls kept: enough for the figures. */
 const MAX_CALLS = 200;
-/** A relay that restarts is back in less, in milliseconds. */
+/** Retry delay in milliseconds; a restarting relay is back sooner. */
 const RETRY_MS = 2000;
 
-/** @param onChange called for new calls and for trouble. */
+/** @param onChange called for new calls and for errors. */
 export function createCallFeed(api: Api, onChange: () => void): CallFeed {
   let calls: readonly LiveCall[] = [];
   let count = 0;
@@ -43,7 +43,7 @@ export function createCallFeed(api: Api, onChange: () => void): CallFeed {
     onChange();
   }
 
-  /** What was before is asked for when it is sure that nothing after it is missed. */
+  /** Lists past calls only after the stream's first message, so that no call falls in between. */
   async function watch(filter: WatchCallRecordsRequestJson, signal: AbortSignal): Promise<void> {
     let isFirst = true;
     for await (const { callRecords = [] } of api.stream("CallRecordService/WatchCallRecords", filter, signal)) {
@@ -60,13 +60,13 @@ export function createCallFeed(api: Api, onChange: () => void): CallFeed {
     }
   }
 
-  /** A stream ends after an hour, or with its relay; then another one is begun. */
+  /** Opens a new stream whenever one ends: after an hour, or when the relay stops. */
   async function keepWatching(filter: WatchCallRecordsRequestJson, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await watch(filter, signal).catch((error: unknown) => {
         if (signal.aborted) return;
         isBusy = false;
-        problem = error instanceof ApiError ? error.message : "The relay does not answer. Is it still running?";
+        problem = error instanceof ApiError ? error.message : NO_ANSWER;
         onChange();
       });
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));

@@ -4,10 +4,10 @@ import { html, nothing, svg, type TemplateResult } from "./lit-html.js";
 import { type Figures, figuresOf, msText, visibleText } from "./text.js";
 import { type Column, clockTime, dataTable, moment, NARROW, stateMark } from "./view.js";
 
-/** Method and url of a call, with the names of its query's parameters alone. */
+/** Method and URL of a call; of the query only the parameter names. */
 export function targetOf({ method = "", origin = "", path = "", queryKeys = [] }: CallRecordJson): TemplateResult {
   if (origin === "")
-    return html`<span class="id">${visibleText(method)}</span> <span class="hint">(refused; its url is not recorded)</span>`;
+    return html`<span class="id">${visibleText(method)}</span> <span class="hint">(refused; its URL is not recorded)</span>`;
   const query = queryKeys.length === 0 ? "" : `?${queryKeys.map((key) => `${key}=…`).join("&")}`;
   return html`<span class="id">${visibleText(`${method} ${origin}${path}${query}`)}</span>`;
 }
@@ -18,27 +18,27 @@ export function outcomeOf({ statusCode = 0, errorType = "", cause = "" }: CallRe
   return stateMark(false, `${statusCode} ${visibleText(errorType)}${cause === "" ? "" : ` (${visibleText(cause)})`}`);
 }
 
-/** Address of the view of one call's record. Pure. @param userId whose call it is, where that is known: records do not hold it. */
+/** Address of a call's record. Pure. @param userId the call's user where known: records do not store it. */
 export function callAddress(callId: string, userId = ""): string {
   return `#/call?${new URLSearchParams({ callId, ...(userId === "" ? {} : { userId }) })}`;
 }
 
-/** What a person takes in. */
+/** Rows that are easy to take in. */
 const FEW_ROWS = 20;
-/** Where each is a card. */
+/** The same where each row is a card. */
 const FEW_CARDS = 10;
-/** Rows that a browser lays out each second without effort. */
+/** Rows that a browser can lay out every second without effort. */
 const MAX_ROWS = 50;
 
-/** How much of the list is shown. */
+/** Whether the long or the short list is shown. */
 export interface ListLength {
   readonly isLong: boolean;
   readonly toggle: () => void;
 }
 
-/** The last calls, newest first; each leads to its record. */
+/** The last calls, newest first; each links to its record. */
 export function callList(calls: readonly LiveCall[], { isLong, toggle }: ListLength): TemplateResult {
-  if (calls.length === 0) return html`<p>No call yet. Calls appear here as they end.</p>`;
+  if (calls.length === 0) return html`<p>No calls yet. Calls appear here as they end.</p>`;
   const few = matchMedia(NARROW).matches ? FEW_CARDS : FEW_ROWS;
   const shown = calls.slice(0, isLong ? MAX_ROWS : few);
   return html`${dataTable("Last calls", CALL_COLUMNS, shown)}
@@ -53,9 +53,9 @@ const otherColumns = (userId: string): ReadonlyArray<Column<LiveCall>> => [
   },
   { label: "Outcome", cell: ({ record }) => outcomeOf(record) },
   { label: "Whole call", cell: ({ totalMs }) => msText(totalMs), isNumeric: true },
-  { label: "Relay", cell: ({ relayMs }) => msText(relayMs), isNumeric: true, isDetail: true },
-  { label: "Provider’s part", cell: ({ providerMs }) => msText(providerMs), isNumeric: true, isDetail: true },
-  { label: "Came in by", cell: ({ record }) => visibleText(record.surface ?? ""), isDetail: true },
+  { label: "Relay time", cell: ({ relayMs }) => msText(relayMs), isNumeric: true, isDetail: true },
+  { label: "Provider time", cell: ({ providerMs }) => msText(providerMs), isNumeric: true, isDetail: true },
+  { label: "Surface", cell: ({ record }) => visibleText(record.surface ?? ""), isDetail: true },
 ];
 
 const CALL_COLUMNS: ReadonlyArray<Column<LiveCall>> = [
@@ -63,7 +63,7 @@ const CALL_COLUMNS: ReadonlyArray<Column<LiveCall>> = [
   ...otherColumns(""),
 ];
 
-/** Calls of the past, of any day, in a list that stands still. @param userId whose they all are; empty for anybody's. */
+/** A static table of recorded calls. @param userId the user of all these calls; empty if they are of several users. */
 export function recordTable(caption: string, records: readonly CallRecordJson[], userId = ""): TemplateResult {
   const when: Column<LiveCall> = { label: "When", cell: ({ record }) => moment(record.startTime, "") };
   return dataTable(caption, [when, ...otherColumns(userId)], records.map(liveCallFrom));
@@ -74,15 +74,15 @@ interface LatencyRow {
   readonly figures: Figures;
 }
 
-/** Where the time of the calls went, in numbers. */
+/** Table of where the time of the calls went. */
 export function latencyTable(calls: readonly LiveCall[]): TemplateResult {
   const rows = [
     row("Relay", calls, ({ relayMs }) => relayMs),
-    row("Waits for a token or a turn", calls, ({ waitMs }) => waitMs),
+    row("Waits for a token or in the queue", calls, ({ waitMs }) => waitMs),
     row("Provider", calls, ({ providerMs }) => providerMs),
     row("Whole call", calls, ({ totalMs }) => totalMs),
   ].flat();
-  return rows.length === 0 ? html`<p>No call yet.</p>` : dataTable("Where the time went", LATENCY_COLUMNS, rows);
+  return rows.length === 0 ? html`<p>No calls yet.</p>` : dataTable("Where the time went", LATENCY_COLUMNS, rows);
 }
 
 function row(name: string, calls: readonly LiveCall[], of: (call: LiveCall) => number): readonly LatencyRow[] {
@@ -103,7 +103,7 @@ interface OutcomeRow {
   readonly share: number;
 }
 
-/** How the calls ended: successes, and errors by their type, the most frequent first. */
+/** How the calls ended: successes, and errors by type, most frequent first. */
 export function outcomeTable(calls: readonly LiveCall[]): TemplateResult {
   const counts = new Map<string, number>();
   for (const { record } of calls) {
@@ -113,7 +113,7 @@ export function outcomeTable(calls: readonly LiveCall[]): TemplateResult {
   const rows = [...counts]
     .map(([outcome, count]) => ({ outcome, count, share: count / calls.length }))
     .toSorted((one, other) => other.count - one.count);
-  return rows.length === 0 ? html`<p>No call yet.</p>` : dataTable("How the calls ended", OUTCOME_COLUMNS, rows);
+  return rows.length === 0 ? html`<p>No calls yet.</p>` : dataTable("How the calls ended", OUTCOME_COLUMNS, rows);
 }
 
 const OUTCOME_COLUMNS = [

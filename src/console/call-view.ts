@@ -17,11 +17,11 @@ import { msText, visibleText } from "./text.js";
 import { tryAddress } from "./try-view.js";
 import { busyNotice, messageText, moment, problemNotice, step, term, type View, type ViewContext } from "./view.js";
 
-/** A call is seen before its record is written, which takes half a second, and two when much is to write. */
+/** Live calls appear before their record is written, which takes half a second, or two under load. */
 const ASK_AGAIN_MS = 1000;
 const MAX_ASKS = 10;
 
-/** The record of one call, also of one that was seen as it ended and is written only now. */
+/** The record of one call. Asks again for up to ten seconds if the record is not written yet. */
 export function createCallView({ api, directory, update }: ViewContext): View {
   let found = createLoader<CallRecordJson | undefined>(update);
   let asks = 0;
@@ -55,7 +55,7 @@ export function createCallView({ api, directory, update }: ViewContext): View {
   };
 }
 
-/** Undefined where there is none, or none yet. Rejects with ApiError. */
+/** Undefined when there is no record, or not yet. Rejects with ApiError. */
 async function recordOf(api: Api, callId: string): Promise<CallRecordJson | undefined> {
   try {
     return await api.call("CallRecordService/GetCallRecord", { callId });
@@ -79,7 +79,7 @@ function contentOf(
   }</p>`;
 }
 
-/** Everything that is written down of a call. */
+/** Everything recorded about a call. */
 function recordView(record: CallRecordJson, directory: Directory, askedUserId: string): TemplateResult {
   const { callId = "", publicKey = "", startTime, surface = "", providerName = "", rule = "", requestId = "" } = record;
   const userId = record.userId || askedUserId;
@@ -90,9 +90,9 @@ function recordView(record: CallRecordJson, directory: Directory, askedUserId: s
     <dl class="steps">
       ${step("Call", targetOf(record))} ${step("Outcome", outcomeOf(record))}
       ${step("Began", html`${moment(startTime, "")} <span class="hint">${startTime}</span>`)}
-      ${step("Provider", visibleText(providerName) || "none of this name")}
-      ${step("Application", publicKey === "" ? "deleted since" : applicationLink(directory, publicKey))} ${userOf(record)} ${step(term("Came in by", "The surface of the relay that the caller used: its JSON route, Connect, gRPC, a stream or the pass-through."), visibleText(surface))}
-      ${rule === "" ? nothing : step(term("Decided by", "What allowed the address of the call, or what refused the call: an origin of the provider, or the name of a rule."), visibleText(rule))} ${step("Call id", idOf(callId))}
+      ${step("Provider", visibleText(providerName) || "no such provider")}
+      ${step("Application", publicKey === "" ? "deleted" : applicationLink(directory, publicKey))} ${userOf(record)} ${step(term("Surface", "How the call reached the relay: its JSON route, Connect, gRPC, a stream, the pass-through, MCP or the administration API."), visibleText(surface))}
+      ${rule === "" ? nothing : step(term("Decided by", "What allowed the URL of the call or refused the call: an origin of the provider or the name of a rule."), visibleText(rule))} ${step("Call id", idOf(callId))}
       ${requestId === "" ? nothing : step("Request id", idOf(requestId))}
     </dl>
     <h2>Where its time went</h2>
@@ -100,33 +100,33 @@ function recordView(record: CallRecordJson, directory: Directory, askedUserId: s
     <h2>What it carried</h2>
     <dl class="steps">
       ${step("Sent to the provider", bytesText(record.requestBytes))}
-      ${step("Handed to the caller", bytesText(record.responseBytes))}
+      ${step("Returned to the caller", bytesText(record.responseBytes))}
     </dl>
     ${captureOf(record)}
   </section>`;
 }
 
-/** The record holds no user: as long as the connection is there, it tells whose call it was. */
+/** Records do not store the user: it is looked up through the connection, and missing once that is deleted. */
 function userOf({ publicKey = "", userId = "", providerName = "" }: CallRecordJson): TemplateResult | typeof nothing {
   if (userId === "") return nothing;
   const address = `#/connection?${new URLSearchParams({ publicKey, userId, providerName })}`;
   return step("User", html`<bdi class="id">${visibleText(userId)}</bdi> <a href=${address}>Connection</a>`);
 }
 
-/** A capture ends before its record, and is for operators alone. */
+/** A capture is deleted before its record, and only operators can see it. */
 function captureOf({ captured = false, capture }: CallRecordJson): TemplateResult | typeof nothing {
   if (capture !== undefined) return captureView(capture);
   if (!captured) return nothing;
-  return html`<p>Headers and bodies were captured. They are kept for a day, and shown to tokens with the role operator.</p>`;
+  return html`<p>Headers and bodies were captured. They are kept for a day and shown only to operators.</p>`;
 }
 
-/** What a call came not so far as to wait for is left out. */
+/** Omits the waits that the call never reached. */
 function timesOf(record: CallRecordJson): TemplateResult {
   const { totalMs, relayMs } = liveCallFrom(record);
   const wait = (name: string, duration: string | undefined) =>
     duration === undefined ? nothing : step(name, msText(Number.parseFloat(duration) * 1000));
   return html`${step("Whole call", msText(totalMs))} ${step("Relay", msText(relayMs))}
-    ${wait("Wait for a token", record.tokenDuration)} ${wait("Wait for a turn", record.queueDuration)}
+    ${wait("Wait for a token", record.tokenDuration)} ${wait("Wait in the queue", record.queueDuration)}
     ${wait("Provider", record.providerDuration)}`;
 }
 
@@ -134,22 +134,22 @@ function idOf(id: string): TemplateResult | undefined {
   return id === "" ? undefined : html`<span class="id">${visibleText(id)}</span>`;
 }
 
-/** @param count ProtoJSON of an int64; left out when it is 0. */
+/** @param count ProtoJSON of an int64; undefined for 0. */
 function bytesText(count: string | undefined): string {
   return `${Number(count ?? 0).toLocaleString("en")} bytes`;
 }
 
-/** Headers and bodies of one call. The relay has taken the credentials out of them. */
+/** Headers and bodies of one call. The relay has already redacted the credentials. */
 function captureView({ request = {}, response, message = "" }: CallCaptureJson): TemplateResult {
   return html`<section aria-label="Capture">
-    <h2>${request.sent === true ? "What was sent" : "What was asked for, and not sent"}</h2>
+    <h2>${request.sent === true ? "What was sent" : "Requested, but not sent"}</h2>
     ${requestView(request)}
     <h2>What came back</h2>
     ${message === "" ? nothing : html`<p>${visibleText(message)}</p>`}
     ${response === undefined ? html`<p>The provider did not answer.</p>` : responseView(response)}
     <p class="hint">
-      Credentials are shown as <code>[masked]</code>, the token inside of texts as <code>[redacted]</code>. A capture is
-      kept for a day.
+      Credentials are shown as <code>[masked]</code>, and the token inside other text as <code>[redacted]</code>. A
+      capture is kept for a day.
     </p>
   </section>`;
 }
@@ -159,7 +159,7 @@ function requestView({ method = "", url = "", headers = [], body }: CapturedRequ
 }
 
 function responseView({ statusCode = 0, headers = [], body }: CapturedResponseJson): TemplateResult {
-  return messageView("Answer of the provider", `Status ${statusCode}`, headers, body);
+  return messageView("Answer from the provider", `Status ${statusCode}`, headers, body);
 }
 
 function messageView(
@@ -176,6 +176,6 @@ function bodyHint(body: CapturedBodyJson | undefined): string {
   if (body === undefined) return "No body.";
   const { sizeBytes = "0", text = "", truncated = false } = body;
   const size = `${Number(sizeBytes).toLocaleString("en")} bytes of body`;
-  if (text === "" && sizeBytes !== "0") return `${size}, no text.`;
-  return truncated ? `${size}, of which the beginning is shown.` : `${size}.`;
+  if (text === "" && sizeBytes !== "0") return `${size}, not text.`;
+  return truncated ? `${size}; only the beginning is shown.` : `${size}.`;
 }

@@ -20,7 +20,7 @@ const FIELDS: ReadonlyArray<SearchField<Name>> = [
 
 const PAGE_SIZE = 50;
 
-/** Calls of the past, by whose they were, where they went, how they ended and when. */
+/** Search in the recorded calls, by application, user, provider, outcome and time. */
 export function createCallsView(context: ViewContext): View {
   const { api, update } = context;
   const found = createLoader<ListCallRecordsResponseJson>(update);
@@ -41,20 +41,20 @@ export function createCallsView(context: ViewContext): View {
     enter(parameters) {
       const { publicKey, userId } = sought;
       sought = search.enter(parameters);
-      // Rows link to their records with the user id that is asked for: those of another user must not stay.
+      // Rows link to their records with the user id of the search, so rows of another user must not stay.
       if (sought.publicKey !== publicKey || sought.userId !== userId) found.clear();
       pages.reset();
       if (!lacksApplication(sought)) void load();
     },
     leave: found.clear,
     render: () => html`<h1 tabindex="-1">Recorded calls</h1>
-      ${search.render()} ${lacksApplication(sought) ? html`<p role="status">Choose an application: user ids are an application's own.</p>` : nothing}
+      ${search.render()} ${lacksApplication(sought) ? html`<p role="status">Choose an application: each application has its own user ids.</p>` : nothing}
       ${problemNotice(found)} ${found.value === undefined ? nothing : listOf(found.value, sought.userId)}
       ${busyNotice(found)} ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
   };
 }
 
-/** An id means a user of one application. */
+/** A user id is unique only within one application. */
 function lacksApplication({ publicKey, userId }: Sought<Name>): boolean {
   return userId !== "" && publicKey === "";
 }
@@ -65,6 +65,6 @@ function requestFrom({ from, until, ...filter }: Sought<Name>) {
 
 function listOf({ callRecords = [], nextPageToken = "" }: ListCallRecordsResponseJson, userId: string): TemplateResult {
   if (callRecords.length > 0) return recordTable("Recorded calls", callRecords, userId);
-  if (nextPageToken !== "") return html`<p>None on this page; there are more to look through.</p>`;
-  return html`<p>No such call is recorded. Records are kept for some days, the last ones of each application.</p>`;
+  if (nextPageToken !== "") return html`<p>None on this page; later pages may have some.</p>`;
+  return html`<p>No such call is recorded. Only the newest records of each application are kept, for some days.</p>`;
 }

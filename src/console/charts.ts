@@ -1,30 +1,35 @@
 import { html, nothing, svg, type TemplateResult } from "./lit-html.js";
 
-/** In units of the drawing, which is stretched to the room there is; a point is one wide. */
+/** In viewBox units; the drawing is stretched to its container, and each point is one unit wide. */
 const HEIGHT = 100;
 const GAP = 0.2;
-/** The end of a bar that is cut. */
+/** Height of the mark at the top of a cut bar. */
 const CUT = 2;
-/** The parts of a bar, added up, may be this much above the same sum made elsewhere. */
+/** Tolerance factor: the summed parts of a bar may slightly exceed a total that was computed elsewhere. */
 const ROUNDING = 1.001;
 
-/** What two kinds of charts have in common. Their points are read out in the table beside them, and shown on hover. */
+/** Options common to both kinds of charts. Points are shown on hover; screen readers use the table beside the chart. */
 interface ChartOptions {
-  /** For those who do not see it. @param top the highest value that is shown, with its unit. */
+  /** Label for screen readers. @param top the highest value of the axis, with its unit. */
   readonly label: (top: string) => string;
-  /** A value of the axis, with its unit. */
+  /** Formats a value of the axis, with its unit. */
   readonly text: (value: number) => string;
-  /** What stands at the ends of the time. */
+  /** Labels at the ends of the time axis. */
   readonly ends: readonly [start: string, end: string];
 }
 
-/** One point: its parts stand upon each other. */
+/** One point: a bar of stacked parts. */
 export interface ChartBar {
   readonly label: string;
   readonly parts: readonly number[];
 }
 
-/** Bars over time. @param classes of the parts; `topValue` what is above it is cut, nothing by default. */
+/**
+ * Stacked bars over time.
+ *
+ * @param classes CSS classes of the parts.
+ * @param topValue highest value of the axis; longer bars are cut. Default: high enough for all bars.
+ */
 export function barChart({
   bars,
   classes,
@@ -51,13 +56,13 @@ export function barChart({
   return chart({ ...options, top, count: bars.length, drawn });
 }
 
-/** One line over time; undefined where there is nothing to show. */
+/** One line over time; undefined values are gaps. */
 interface ChartLine {
   readonly name: string;
   readonly values: ReadonlyArray<number | undefined>;
 }
 
-/** Lines over time. @param labels of the points. */
+/** Lines over time. @param labels one for each point, shown on hover. */
 export function lineChart({
   lines,
   labels,
@@ -80,7 +85,7 @@ export function lineChart({
   return chart({ ...options, top, count: labels.length, drawn });
 }
 
-/** Is seen by the pointer alone. */
+/** Invisible area that shows the point's title on hover. */
 function hoverArea(at: number): TemplateResult {
   return svg`<rect class="hover" x=${at} y="0" width="1" height=${HEIGHT} />`;
 }
@@ -111,7 +116,7 @@ function chart({
   </figure>`;
 }
 
-/** The least of 1, 2 and 5 times a power of ten that nothing is above. Pure. */
+/** The smallest 1, 2 or 5 times a power of ten that is at least the highest value. Pure. */
 function topOf(values: readonly number[]): number {
   const most = Math.max(0, ...values);
   if (most === 0) return 1;

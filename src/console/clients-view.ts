@@ -20,7 +20,7 @@ import {
   type ViewContext,
 } from "./view.js";
 
-/** OAuth clients of one application; with a provider in the address, that one. */
+/** OAuth clients of one application. A provider in the address selects its client. */
 export function createClientsView(context: ViewContext): View {
   const { api, directory, session, update } = context;
   const found = createLoader<readonly OAuthClientJson[]>(update);
@@ -103,22 +103,24 @@ async function allClients(api: Api, publicKey: string): Promise<readonly OAuthCl
   return pages.flatMap(({ oauthClients = [] }) => oauthClients);
 }
 
-/** What stands between scopes in a request, as each provider reads it: most a space, some a comma (Slack, Strava). */
+/** The scope separator depends on the provider: a space for most, a comma for some (Slack, Strava). */
 const SCOPE_HINT =
-  "What calls may do, in the provider's own words and with what it has between them: a space in most cases (repo read:user), a comma for some such as Slack (chat:write,users:read). Empty: what its definition asks for.";
+  "What calls may do, in the provider's own scope names and with its separator: a space for most (repo read:user), a comma for some such as Slack (chat:write,users:read). Empty: the scope in the provider's definition.";
 
 function clientFields(stored: OAuthClientJson | undefined, { findProviders }: Directory): readonly Field[] {
-  const kept = stored?.hasClientSecret ? "Empty: the stored one stays." : "It is sealed, and never shown.";
+  const kept = stored?.hasClientSecret
+    ? "Leave empty to keep the stored one."
+    : "It is stored sealed and never shown again.";
   return [
     {
       ...{ name: "providerName", label: "Provider", path: "oauth_client.provider_name", find: findProviders },
-      hint: "Type a part of its name.",
+      hint: "Type part of its name.",
     },
     {
       name: "clientId",
       label: "Client id",
       path: "oauth_client.client_id",
-      hint: "Shown by the provider where you registered.",
+      hint: "The provider shows it where you registered the client.",
     },
     { name: "clientSecret", label: "Client secret", kind: "secret", path: "oauth_client.client_secret", hint: kept },
     {
@@ -126,14 +128,14 @@ function clientFields(stored: OAuthClientJson | undefined, { findProviders }: Di
       hint: SCOPE_HINT,
     },
     {
-      ...{ name: "originParameters", label: "Customers that the client is for", kind: "lines" },
+      ...{ name: "originParameters", label: "Customers that this client is for", kind: "lines" },
       ...{
         path: "oauth_client.origin_parameters",
-        hint: "name=value, one a line, such as subdomain=acme, for a provider that gives each customer an address. Empty: all of them.",
+        hint: "One name=value per line, such as subdomain=acme, for a provider that gives each customer its own address. Empty: all customers.",
       },
     },
     ...(stored?.hasClientSecret
-      ? [{ name: "isPublic", label: "Forget the stored secret: it is a public client", kind: "flag" } as const]
+      ? [{ name: "isPublic", label: "Remove the stored secret (public client)", kind: "flag" } as const]
       : []),
   ];
 }
@@ -154,7 +156,10 @@ function clientFromValues(values: Values): OAuthClientJson {
   return { providerName, clientId, clientSecret, scope, originParameters };
 }
 
-/** A secret that is not typed again stays, also one of a client that is not known here (yet), unless the operator says so. */
+/**
+ * Update mask. An empty secret field keeps the stored secret, even when the client has not been loaded yet, unless the
+ * operator ticked the box to remove it.
+ */
 function maskOf(values: Values, stored: OAuthClientJson | undefined): string {
   const forgets = stored?.hasClientSecret === true && values["isPublic"] === "yes";
   const secret = values["clientSecret"] || forgets ? ["clientSecret"] : [];
@@ -163,10 +168,10 @@ function maskOf(values: Values, stored: OAuthClientJson | undefined): string {
   return changeMask(values, base, secret);
 }
 
-/** What to do at the provider first. */
+/** Instructions for registering the client at the provider. */
 function registration(relayUrl: string, provider: ProviderJson | undefined): TemplateResult {
   const { displayName = "", documentationUri = "", sources = [] } = provider ?? {};
-  // Only https: a definition may hold any text, and some of it would run.
+  // Only https: a definition may contain any text, and a javascript: URL would run.
   const pages = [...new Set([...sources, documentationUri])].filter((uri) => uri.startsWith("https://"));
   const uri = `${relayUrl}/oauth/callback`;
   return html`Register a client at the provider first, with this redirect address:
@@ -174,7 +179,7 @@ function registration(relayUrl: string, provider: ProviderJson | undefined): Tem
     ${
       pages.length === 0
         ? nothing
-        : html`<br />Pages of ${visibleText(displayName)} on how that is done:
+        : html`<br />${visibleText(displayName)}'s documentation on this:
             ${pages.map((page) => html`<a href=${page} target="_blank" rel="noreferrer">${visibleText(new URL(page).host + new URL(page).pathname)}</a> `)}`
     }`;
 }

@@ -2,20 +2,20 @@ import type { CallRuleJson, ProviderCallRulesJson } from "../../gen/relay/admin/
 import type { Methods } from "./methods.js";
 import { quoted } from "./snippets.js";
 
-/** A command that does the same as a request of the administration API. */
+/** A `relay` command equivalent to a request of the administration API. */
 export interface Command {
   readonly text: string;
-  /** What the file holds that it reads, in words: secrets are no arguments. Undefined when it reads none. */
+  /** Describes the file that the command reads, since secrets are never arguments. Undefined when it reads none. */
   readonly input?: string;
 }
 
-/** The methods that a form of the console calls. */
+/** The methods that the console's forms call. */
 export type ActionName = Exclude<
   keyof Methods,
   `${string}Service/${"Get" | "List"}${string}` | "CallService/PerformCall"
 >;
 
-/** The `relay` command of a request; what is missing in it is named in capitals. It never holds a secret. Pure. */
+/** The `relay` command for a request, with placeholders in capitals for missing values. Contains no secret. Pure. */
 export function commandFor<Name extends ActionName>(method: Name, request: Methods[Name][0]): Command {
   return COMMANDS[method](request);
 }
@@ -64,7 +64,7 @@ const COMMANDS: { readonly [Name in ActionName]: (request: Methods[Name][0]) => 
     const { publicKey, providerName, originParameters = {} } = oauthClient ?? {};
     const options = [...named(publicKey, undefined, providerName), ...pairs("--param", originParameters)];
     const input =
-      'client.json holds {"client_id": "…", "client_secret": "…", "scope": "…"}, the last two where there are any.';
+      'client.json holds {"client_id": "…", "client_secret": "…", "scope": "…"}; the last two are optional.';
     return reading(relay("client put", options), "client.json", input);
   },
   "OAuthClientService/DeleteOAuthClient": ({ publicKey, providerName }) =>
@@ -80,7 +80,7 @@ const COMMANDS: { readonly [Name in ActionName]: (request: Methods[Name][0]) => 
   "ConnectionService/PutConnection": ({ publicKey, userId, providerName, originParameters = {}, secrets = {} }) => {
     const options = [...named(publicKey, userId || "USER", providerName), ...pairs("--param", originParameters)];
     const names = Object.keys(secrets).map((name) => `"${name}": "…"`);
-    const answer = '{"access_token": "…"} and what else the provider answered';
+    const answer = '{"access_token": "…"} and the rest of the token response';
     const input = `connection.json holds ${names.length === 0 ? answer : `{${names.join(", ")}}`}.`;
     return reading(relay("connection put", options), "connection.json", input);
   },
@@ -112,7 +112,10 @@ function tokenOptions({ publicKey, userId, providerNames = [], rules = [], lifet
 
 type ApplicationSettings = NonNullable<Methods["ApplicationService/CreateApplication"][0]["application"]>;
 
-/** @param mask the fields of an update, of which what is empty is said: the command leaves what it does not name. */
+/**
+ * @param mask the fields of an update; undefined for a new application. Empty fields in the mask get an option that
+ *   clears them, since the command keeps what it does not name.
+ */
 function applicationOptions(settings: ApplicationSettings, mask: ReadonlySet<string> | undefined): readonly string[] {
   const { allowedOrigins = [], allowedAddresses = [], allowedRedirectUris = [], callRules = [] } = settings;
   const { accentColor = "", icon = "" } = settings;
@@ -143,25 +146,25 @@ function iconInput(icon = ""): Pick<Command, "input"> {
   return icon === "" ? {} : { input: "ICON_FILE is the file that holds the picture." };
 }
 
-/** The command takes no 0, which means a day. */
+/** The API's 0 means a day; the command does not accept 0. */
 function lifetimeText(seconds = 0, isUpdate: boolean): string {
   return seconds === 0 ? (isUpdate ? "24h" : "") : `${seconds}s`;
 }
 
-/** Rules are no secret: they go with the command. */
+/** Rules are not secret, so the command contains them. */
 function withRules({ text }: Command, rules: readonly ProviderCallRulesJson[]): Command {
   if (rules.length === 0) return { text };
   return { text: `printf %s ${shellText(textFromRules(rules))} | ${text}` };
 }
 
-/** Rules as the command line and the console's form have them: `{"github": [{"methods": ["GET"]}]}`. Pure. */
+/** Rules as JSON for the command line and the console's form: `{"github": [{"methods": ["GET"]}]}`. Pure. */
 export function textFromRules(rules: readonly ProviderCallRulesJson[]): string {
   return rules.length === 0
     ? ""
     : JSON.stringify(Object.fromEntries(rules.map(({ providerName = "", rules: all = [] }) => [providerName, all])));
 }
 
-/** The other way round; undefined for what is no such JSON. What the rules say is judged by the relay. Pure. */
+/** The inverse; undefined for anything but a JSON object of lists. The relay validates the rules themselves. Pure. */
 export function rulesFromText(text: string): ProviderCallRulesJson[] | undefined {
   if (text.trim() === "") return [];
   try {
@@ -169,7 +172,7 @@ export function rulesFromText(text: string): ProviderCallRulesJson[] | undefined
     const isOne = text.trim().startsWith("{") && entries.every(([, rules]) => Array.isArray(rules));
     return isOne ? entries.map(([providerName, rules]) => ({ providerName, rules })) : undefined;
   } catch {
-    // The form says it; the parser's own words quote the text.
+    // The form reports it; the parser's own message would quote the text.
     return undefined;
   }
 }
@@ -182,7 +185,7 @@ function named(publicKey: string | undefined, userId: string | undefined, provid
   ];
 }
 
-/** The words that the console itself writes need no quotes; an argument that looks like an option stands last. */
+/** The console's own words need no quotes. The argument comes last, after `--` if it looks like an option. */
 function relay(words: string, options: readonly string[], argument?: string): Command {
   const last = argument === undefined ? [] : [...(argument.startsWith("-") ? ["--"] : []), shellText(argument)];
   return { text: ["relay", words, ...options, ...last].join(" ") };
@@ -208,7 +211,7 @@ function pairs(name: string, values: Readonly<Record<string, string>>): string[]
 const PLAIN = /^[\w@%+:,./=-]+$/;
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
-/** One word for a shell. What a terminal would act on or hide is written as bytes, as bash, zsh and ksh read them. */
+/** Quotes text as one shell word; control and format characters become `$'…'` byte escapes (bash, zsh, ksh). */
 function shellText(text: string): string {
   if (PLAIN.test(text)) return text;
   if (!UNSEEN.test(text)) return quoted(text);
@@ -219,7 +222,7 @@ function shellText(text: string): string {
   return `$'${escaped.join("")}'`;
 }
 
-/** Octal: of three digits at most, so that a digit that follows is no part of it. */
+/** Octal, since it has at most three digits: a digit that follows is not read as part of it. */
 function bytesOf(character: string): string {
   return Array.from(new TextEncoder().encode(character), (byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
 }

@@ -8,13 +8,13 @@ import type { PickerOptions } from "./picker.js";
 import { visibleText } from "./text.js";
 import type { ViewContext } from "./view.js";
 
-/** What the form for tokens or keys needs from its view. */
+/** Options of {@link createStoringForm}. */
 interface StoringOptions {
   readonly publicKey: () => string;
   readonly onStored: (connection: ConnectionJson) => void;
 }
 
-/** A form that stores a user's tokens or keys, with the fields that the provider's kind asks for. */
+/** A form that stores a user's tokens or keys; its fields depend on the provider's kind. */
 export function createStoringForm(context: ViewContext, { publicKey, onStored }: StoringOptions): Form {
   const { directory } = context;
   const provider = () => directory.providerOf(storing.values["providerName"] ?? "");
@@ -28,7 +28,7 @@ export function createStoringForm(context: ViewContext, { publicKey, onStored }:
     }),
     done: (connection) => {
       onStored(connection);
-      return notice(`Stored, sealed. Calls of ${visibleText(connection.userId ?? "")} can be made now.`);
+      return notice(`Stored, sealed. Calls for ${visibleText(connection.userId ?? "")} can be made now.`);
     },
   });
   return storing;
@@ -39,7 +39,7 @@ const keyFieldsFor = ({ findProviders }: Directory, findUsers: PickerOptions["fi
     name: "userId",
     label: "User id",
     path: "user_id",
-    hint: "Your application's own id of the user. Calls must name it exactly so.",
+    hint: "Your application's own id for the user. Calls must use exactly this id.",
     find: findUsers,
   },
   {
@@ -47,18 +47,18 @@ const keyFieldsFor = ({ findProviders }: Directory, findUsers: PickerOptions["fi
     label: "Provider",
     path: "provider_name",
     find: findProviders,
-    hint: "Type a part of its name.",
+    hint: "Type part of its name.",
   },
 ];
 
-/** Those that are not told by the provider or fixed with the client. */
+/** The connection values that the operator enters: those that neither the provider nor the OAuth client supplies. */
 function askedValues({ connectionValues = [] }: ProviderJson): readonly ConnectionValueJson[] {
   return connectionValues.filter(
     ({ callbackParameter, tokenMember, lookup, client }) => !(callbackParameter || tokenMember || lookup || client),
   );
 }
 
-/** Whether what is stored is no token response. */
+/** Whether the provider uses keys instead of a token response. */
 const isWithoutTokens = ({ kind = "oauth2" }: ProviderJson) => kind !== "oauth2";
 
 function valueFields(provider: ProviderJson | undefined): readonly Field[] {
@@ -69,7 +69,7 @@ function valueFields(provider: ProviderJson | undefined): readonly Field[] {
 const TOKEN_FIELD: Field = {
   ...{ name: "tokenResponse", label: "Token response of the provider", kind: "secret", path: "token_response" },
   isWide: true,
-  hint: html`JSON: <code>access_token</code>, and where there are any <code>refresh_token</code>, <code>expires_in</code>,
+  hint: html`JSON: <code>access_token</code> and, if there are any, <code>refresh_token</code>, <code>expires_in</code> and
     <code>scope</code>.`,
 };
 

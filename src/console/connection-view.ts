@@ -3,7 +3,7 @@ import type { ConnectionJson, RefreshAttemptJson } from "../../gen/relay/admin/v
 import { applicationAddress, applicationLinks, part } from "./application-view.js";
 import { recordTable } from "./call-tables.js";
 import { createStoringForm } from "./connection-form.js";
-import { type Standing, standingOf, tokenLifeOf } from "./connection-state.js";
+import { type Standing, standingOf, tokenLifeOf, withoutRefresh } from "./connection-state.js";
 import { valuesOf } from "./connections-view.js";
 import { createDeliveries } from "./deliveries.js";
 import { applicationLink, type Directory } from "./directory.js";
@@ -25,17 +25,17 @@ import {
   type ViewContext,
 } from "./view.js";
 
-/** What names a connection. */
+/** Key of a connection. */
 interface Key {
   readonly publicKey: string;
   readonly userId: string;
   readonly providerName: string;
 }
 
-/** Calls of the connection that are shown; the rest is a view of its own. */
+/** Number of calls shown here; a link leads to all of them. */
 const CALLS = 10;
 
-/** Everything about one connection; with nothing but an application in the address, a form for a new one. */
+/** Everything about one connection; if the address names only an application, a form for a new one. */
 export function createConnectionView(context: ViewContext): View {
   const { api, update } = context;
   const found = createLoader<ConnectionJson>(update);
@@ -72,8 +72,8 @@ export function createConnectionView(context: ViewContext): View {
 
   const removal = createForm(context, {
     ...{ id: "remove-connection", method: "ConnectionService/DeleteConnection", button: "Delete the connection" },
-    ...{ sure: "Calls for this user end now; the user must connect again", isLast: true },
-    fields: () => [{ name: "skipRevocation", label: "Do not tell the provider", kind: "flag" }],
+    ...{ sure: "Calls for this user will fail until the user connects again", isLast: true },
+    fields: () => [{ name: "skipRevocation", label: "Do not revoke the token at the provider", kind: "flag" }],
     requestFrom: ({ skipRevocation }) => ({ ...key, skipRevocation: skipRevocation === "yes" }),
     done: ({ revocation = "" }) => notice(`Deleted the connection. ${WHAT_BECAME[revocation] ?? ""}`),
   });
@@ -102,16 +102,16 @@ export function createConnectionView(context: ViewContext): View {
           : html`${callsView(calls, key)}
       <section class="part"><h2>Webhooks sent</h2>${deliveries.render()}</section>`
       }
-      ${part(isNew() ? "Store tokens or keys" : "Store new tokens or keys", "A connection that exists gets the new ones and starts afresh.", storing)}
-      ${found.value === undefined ? nothing : part("Delete", "Its tokens are deleted here, and revoked at a provider that can.", removal)}`,
+      ${part(isNew() ? "Store tokens or keys" : "Store new tokens or keys", "An existing connection is replaced.", storing)}
+      ${found.value === undefined ? nothing : part("Delete", "Its tokens are deleted here, and revoked at the provider where possible.", removal)}`,
   };
 }
 
 const WHAT_BECAME: Readonly<Record<string, string>> = {
-  REVOCATION_REVOKED: "Its token is revoked at the provider.",
-  REVOCATION_NOT_SUPPORTED: "The provider cannot revoke its token; remove the access in the account there.",
-  REVOCATION_FAILED: "Its token could not be revoked at the provider; remove the access in the account there.",
-  REVOCATION_SKIPPED: "The provider was not told.",
+  REVOCATION_REVOKED: "The token was revoked at the provider.",
+  REVOCATION_NOT_SUPPORTED: "The provider cannot revoke the token; remove the access in the account there.",
+  REVOCATION_FAILED: "The token could not be revoked at the provider; remove the access in the account there.",
+  REVOCATION_SKIPPED: "The token was not revoked at the provider.",
 };
 
 function stateView(connection: ConnectionJson, refreshing: Form, directory: Directory): TemplateResult {
@@ -125,11 +125,11 @@ function stateView(connection: ConnectionJson, refreshing: Form, directory: Dire
         ${step("User", html`<bdi class="id">${visibleText(userId)}</bdi>`)} ${step("Provider", visibleText(directory.providerOf(providerName)?.displayName ?? providerName))}
         ${step("Application", applicationLink(directory, publicKey))}
         ${step("Access token", tokenOf(connection))} ${refreshSteps(connection)}
-        ${step("Scope", visibleText(scope || "not known"))} ${values === nothing ? nothing : step("Values", values)}
+        ${step("Scope", visibleText(scope || "unknown"))} ${values === nothing ? nothing : step("Values", values)}
         ${step("Connected", moment(createTime, ""))} ${step("Changed", moment(updateTime, ""))}
       </dl>
     </section>
-    ${canRefresh ? part("Refresh", "Gets a new access token at once, due or not.", refreshing) : nothing}`;
+    ${canRefresh ? part("Refresh", "Gets a new access token now, even if the current one is still valid.", refreshing) : nothing}`;
 }
 
 function standingView({ publicKey = "", userId = "", providerName = "" }: ConnectionJson, standing: Standing) {
@@ -150,22 +150,21 @@ function standingView({ publicKey = "", userId = "", providerName = "" }: Connec
 function tokenOf(connection: ConnectionJson): TemplateResult {
   const { tokenTime, expireTime, tokenType = "" } = connection;
   const life = tokenLifeOf(connection, Date.now());
-  const end = expireTime === undefined ? "its end is not known" : html`ends ${moment(expireTime, "")}`;
+  const isOver = expireTime !== undefined && Date.parse(expireTime) <= Date.now();
+  const end =
+    expireTime === undefined ? "expiry unknown" : html`${isOver ? "expired" : "expires"} ${moment(expireTime, "")}`;
   const whole =
     life === undefined
       ? nothing
-      : html`; of ${lengthText(life.lifeMs)}, ${Math.round(life.share * 100)} % are over
-          <meter class="life" min="0" max="1" value=${life.share} aria-label="Part of its life that is over"></meter>`;
-  return html`<bdi>${visibleText(tokenType || "not known")}</bdi>, obtained ${moment(tokenTime, "not yet")}, ${end}${whole}`;
+      : html`; ${Math.round(life.share * 100)} % of its lifetime of ${lengthText(life.lifeMs)} has passed
+          <meter class="life" min="0" max="1" value=${life.share} aria-label="Share of its lifetime that has passed"></meter>`;
+  return html`<bdi>${visibleText(tokenType || "unknown")}</bdi>, obtained ${moment(tokenTime, "not yet")}, ${end}${whole}`;
 }
 
-/** How it was refreshed, and is going to be. */
+/** Last and next refresh of the token. */
 function refreshSteps(connection: ConnectionJson): TemplateResult {
-  const { hasRefreshToken, tokenType, refreshTime, refreshFailureCount = 0, state } = connection;
-  if (!hasRefreshToken) {
-    const isKey = tokenType === "api_key" || tokenType === "basic";
-    return step("Refresh", isKey ? "Not needed: it is a key" : "There is no refresh token");
-  }
+  const { hasRefreshToken, refreshTime, refreshFailureCount = 0, state } = connection;
+  if (!hasRefreshToken) return step("Refresh", withoutRefresh(connection));
   const last = step("Last refreshed", moment(refreshTime, "never since it was connected"));
   if (refreshFailureCount === 0) return last;
   const { lastRefreshFailureTime, lastRefreshFailure = "", nextRefreshTime } = connection;
@@ -181,7 +180,7 @@ function refreshesView({ refreshAttempts = [], hasRefreshToken }: ConnectionJson
     <h2>Last refreshes</h2>
     ${
       refreshAttempts.length === 0
-        ? html`<p>None is kept. The last 20 of 90 days are shown here, with their cause and the provider's answer.</p>`
+        ? html`<p>None recorded. Up to 20 refreshes of the last 90 days are shown here, with their cause and the provider's answer.</p>`
         : dataTable("Last refreshes", REFRESH_COLUMNS, refreshAttempts)
     }
   </section>`;
@@ -196,7 +195,7 @@ const REFRESH_COLUMNS: ReadonlyArray<Column<RefreshAttemptJson>> = [
     cell: ({ answer = "" }) => (answer === "" ? "New token" : html`<span class="id">${visibleText(answer)}</span>`),
   },
   {
-    label: "Took",
+    label: "Duration",
     cell: ({ duration = "0s" }) => `${Math.round(Number.parseFloat(duration) * 1000)} ms`,
     isNumeric: true,
     isDetail: true,

@@ -3,7 +3,7 @@ import type {
   ListConnectionsRequestJson,
   ListConnectionsResponseJson,
 } from "../../gen/relay/admin/v1/connection_pb.js";
-import { stateOf } from "./connection-state.js";
+import { stateOf, withoutRefresh } from "./connection-state.js";
 import { applicationLink, type Directory } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader, createPages, type Loading } from "./loading.js";
@@ -22,9 +22,9 @@ import {
   type ViewContext,
 } from "./view.js";
 
-/** Rows of one page: what a person looks through, and what a browser lays out in no time. */
+/** Rows per page: quick to look through, and quick to lay out. */
 const PAGE_SIZE = 50;
-/** The relay looks through fifty thousand for each. */
+/** The relay scans up to fifty thousand connections for each page. */
 const MAX_EMPTY_PAGES = 20;
 
 type Name = "publicKey" | "userIdPrefix" | "providerName" | "state";
@@ -62,7 +62,7 @@ export function createConnectionsView(context: ViewContext): View {
     update();
   }
 
-  /** Looks through pages in which there is none, of a million connections at most. */
+  /** Skips empty pages, up to a million scanned connections. */
   async function firstFound(ask: (pageToken: string) => Promise<ListConnectionsResponseJson>) {
     let page = await ask(pages.token);
     for (let asked = 1; asked < MAX_EMPTY_PAGES && !page.connections?.length && page.nextPageToken; asked += 1)
@@ -70,7 +70,7 @@ export function createConnectionsView(context: ViewContext): View {
     return page;
   }
 
-  /** Whether connections may exist that are not shown. */
+  /** Whether other connections may exist, since a filter is set or this is not the first page. */
   const isNarrowed = () => pages.token !== "" || Object.values(sought).some((value) => value !== "");
 
   return {
@@ -88,10 +88,10 @@ export function createConnectionsView(context: ViewContext): View {
   };
 }
 
-/** An id means a user of one application. */
+/** A user id is unique only within one application. */
 function requireApplication({ publicKey, userIdPrefix }: Sought<Name>): void {
   if (userIdPrefix === "" || publicKey !== "") return;
-  throw new ApiError("invalid_argument", "Name the application as well: user ids are an application's own.");
+  throw new ApiError("invalid_argument", "Choose the application as well: each application has its own user ids.");
 }
 
 function requestFrom({ state, ...filter }: Sought<Name>): ListConnectionsRequestJson {
@@ -107,12 +107,12 @@ function resultOf(
   if (value === undefined) return nothing;
   const { connections = [], nextPageToken = "" } = value;
   if (connections.length > 0) return dataTable("Connections", connectionColumns(directory), connections);
-  // A page of a long list may have none and still not be the last (AIP-158).
-  if (nextPageToken !== "") return html`<p>None on this page; there are more to look through.</p>`;
+  // A page may be empty without being the last (AIP-158).
+  if (nextPageToken !== "") return html`<p>None on this page; later pages may have some.</p>`;
   if (isNarrowed) return html`<p>There is no such connection.</p>`;
   return html`<p>
-    There is no connection yet. A user makes one in a browser, with a connect link of an
-    <a href="#/applications">application</a>; tokens that you have can be stored there, too.
+    There is no connection yet. A user creates one in a browser, with a connect link of an
+    <a href="#/applications">application</a>; tokens that you already have can be stored there as well.
   </p>`;
 }
 
@@ -122,31 +122,28 @@ export const connectionColumns = (directory: Directory): ReadonlyArray<Column<Co
   { label: "Provider", cell: ({ providerName = "" }) => visibleText(providerName) },
   { label: "Values", cell: valuesOf },
   { label: "State", cell: stateOf },
-  { label: "Token ends", cell: ({ expireTime }) => moment(expireTime, "not known") },
+  { label: "Token expires", cell: ({ expireTime }) => moment(expireTime, "unknown") },
   { label: "Refresh", cell: refreshOf },
   { label: "Changed", cell: ({ updateTime }) => moment(updateTime, ""), isDetail: true },
   { label: "Application", cell: ({ publicKey = "" }) => applicationLink(directory, publicKey) },
   { label: "More", cell: links },
 ];
 
-/** Those that are no secrets. */
+/** The connection's values that are not secret. */
 export function valuesOf({ originParameters = {} }: ConnectionJson): TemplateResult | typeof nothing {
   const pairs = Object.entries(originParameters).map(([name, value]) => `${name}=${value}`);
   return pairs.length === 0 ? nothing : html`<bdi>${visibleText(pairs.join(", "))}</bdi>`;
 }
 
-/** Kinds of connection of which nothing expires. */
-const WITHOUT_TOKENS = ["api_key", "basic", "oauth1"];
-
-/** Whether its token is refreshed, and since when that fails. */
+/** Whether the token is refreshed, and if that fails, since when. */
 export function refreshOf(connection: ConnectionJson) {
-  const { state, tokenType, hasRefreshToken, refreshFailureCount = 0, lastRefreshFailure = "" } = connection;
-  if (state !== "STATE_ACTIVE") return "No more";
-  if (!hasRefreshToken) return WITHOUT_TOKENS.includes(tokenType ?? "") ? "Not needed" : "No refresh token";
-  if (refreshFailureCount === 0) return "By itself";
+  const { state, hasRefreshToken, refreshFailureCount = 0, lastRefreshFailure = "" } = connection;
+  if (state !== "STATE_ACTIVE") return "Ended";
+  if (!hasRefreshToken) return withoutRefresh(connection);
+  if (refreshFailureCount === 0) return "Automatic";
   const { refreshFailingTime, nextRefreshTime } = connection;
   return html`${stateMark(false, `Failed ${countText(refreshFailureCount, "time")} (${visibleText(lastRefreshFailure)})`)} since
-  ${moment(refreshFailingTime, "not known")}, next try ${moment(nextRefreshTime, "at the next call")}`;
+  ${moment(refreshFailingTime, "unknown")}, next try ${moment(nextRefreshTime, "at the next call")}`;
 }
 
 function links({ publicKey = "", userId = "", providerName = "" }: ConnectionJson): TemplateResult {

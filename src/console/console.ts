@@ -22,19 +22,19 @@ import { createTryView } from "./try-view.js";
 import { busyNotice, NARROW, problemNotice, type View, type ViewContext } from "./view.js";
 import { createWebhookView } from "./webhook-view.js";
 
-/** What fills the window: the form for the token, or everything behind it. */
+/** Content of the window: the sign-in form, or the console itself. */
 interface Screen {
   render(): TemplateResult;
-  /** Lets go of timers and listeners. */
+  /** Releases timers and listeners. */
   close(): void;
 }
 
-/** Runs the console in an element of the page. A token that this tab has already is used without asking. */
+/** Runs the console in an element of the page. Uses the session token of this tab if it has one. */
 export function createConsole(root: HTMLElement): void {
   let screen: Screen | undefined;
   let isDue = false;
 
-  /** Once for all changes of one turn. */
+  /** Renders once for all changes of one event loop turn. */
   function update(): void {
     if (isDue) return;
     isDue = true;
@@ -54,28 +54,28 @@ export function createConsole(root: HTMLElement): void {
     show(createSignIn({ update, signIn, ...told }));
   }
 
-  /** Once the session is over at the relay, and not before: with it goes the only means to end it. */
+  /** Call it only once the session has ended at the relay: without the token it could not be ended any more. */
   function leave(told: Pick<SignInOptions, "problem" | "status">): void {
     tokenStorage.clear();
     askToSignIn(told);
-    // What had the focus is gone. The field is described by what has just happened.
+    // The focused element is gone. The token field's description says what has just happened.
     queueMicrotask(() => document.querySelector<HTMLElement>("#token")?.focus());
   }
 
-  /** @param token of a session, which is kept also while it is not known whether it still counts. */
+  /** @param token session token; kept even while the relay cannot say whether it is still valid. */
   async function open(token: string): Promise<void> {
     tokenStorage.write(token);
     const ending = createLoader<void>(update);
     const signOut: SignOut = {
       ending,
-      /** Not only here: a copy of the session is of no use either. */
+      /** Ends the session at the relay, so that copies of the token stop working too. */
       start: () =>
         ending.load(async () => {
           await endSession(token);
           leave({ status: "You are signed out. The relay no longer accepts this session." });
         }),
     };
-    // An answer may come when another session is open here. While this one is being ended, that says how it went.
+    // A late 401 must not end a newer session. While this session is being ended, that request reports the outcome.
     const isCurrent = () => tokenStorage.read() === token && !ending.isBusy;
     const api = createApi(token, () => isCurrent() && leave({ problem: SESSION_ENDED }));
     try {
@@ -87,7 +87,7 @@ export function createConsole(root: HTMLElement): void {
     }
   }
 
-  /** @param token an admin token, which is not kept. Rejects with ApiError when it is not taken. */
+  /** @param token an admin token, which is not kept. Rejects with ApiError when the relay refuses it. */
   async function signIn(token: string): Promise<void> {
     const session = await redeemSignInSecret(token).catch((error: unknown) => {
       throw isRefused(error) ? new ApiError("unauthenticated", UNKNOWN_TOKEN) : error;
@@ -96,7 +96,7 @@ export function createConsole(root: HTMLElement): void {
   }
 
   matchMedia(NARROW).addEventListener("change", update);
-  // The address of a page that is open changes without a load.
+  // Opening a sign-in link in a tab that already shows the console changes only the hash: reload to use the link.
   addEventListener("hashchange", () => location.hash.startsWith("#sign-in=") && location.reload());
   root.replaceChildren();
   const [secret, token] = [takeSignInSecret(), tokenStorage.read()];
@@ -109,15 +109,15 @@ export function createConsole(root: HTMLElement): void {
 }
 
 const SESSION_ENDED = "This session has ended. Sign in again.";
-/** What the API says of a wrong token is for those who write requests. */
+/** Replaces the API's message about a wrong token, which is written for developers. */
 const UNKNOWN_TOKEN =
-  "The relay does not know this token. Check that you copied the whole last word of a line; tokens that were added to the file count after a restart.";
+  "The relay does not know this token. Check that you copied the whole last word of a line; tokens added to the file take effect after a restart.";
 
 function isRefused(error: unknown): boolean {
   return error instanceof ApiError && error.code === "unauthenticated";
 }
 
-/** The end of a session at the relay, and how asking for it goes. */
+/** Ends the session at the relay, and the state of that request. */
 interface SignOut {
   readonly ending: Loading<void>;
   start(): Promise<void>;
@@ -127,7 +127,7 @@ function signOutButton({ ending, start }: SignOut): TemplateResult {
   return html`<button type="button" ?disabled=${ending.isBusy} @click=${start}>Sign out</button>`;
 }
 
-/** Stands where the relay cannot say now whether the session of this tab still counts. */
+/** Shown when the relay cannot say whether the session of this tab is still valid. */
 function createUnknown(options: {
   readonly update: () => void;
   readonly problem: string;
@@ -152,18 +152,18 @@ function createUnknown(options: {
   };
 }
 
-/** What signing in needs. */
+/** Options of {@link createSignIn}. */
 interface SignInOptions {
   readonly update: () => void;
-  /** Rejects with ApiError when the token is not taken. */
+  /** Rejects with ApiError when the relay refuses the token. */
   readonly signIn: (token: string) => Promise<void>;
-  /** Why the form is shown again, where something went wrong. */
+  /** Error that led back to this form. */
   readonly problem?: string;
   /** What has just happened. */
   readonly status?: string;
 }
 
-/** The form for an admin token. What is typed goes to the relay alone, and not into the page. */
+/** The sign-in form. The typed token is sent to the relay only and never rendered. */
 function createSignIn({ update, signIn, problem, status = "" }: SignInOptions) {
   const attempt = createLoader<void>(update);
   document.title = "Sign in – Relay console";
@@ -184,9 +184,9 @@ function createSignIn({ update, signIn, problem, status = "" }: SignInOptions) {
         <label for="token">Admin token</label>
         <input id="token" type="password" autocomplete="off" spellcheck="false" required aria-describedby="token-status token-hint" />
         <p class="hint" id="token-hint">
-          One of the file that <code>RELAY_ADMIN_TOKEN_FILE</code> names (<code>data/admin.tokens</code>): the last word
-          of a line. It is not kept: this tab gets a session of 12 hours, which ends for every copy of it when you sign
-          out. <code>relay console</code> prints a link that signs you in without a token.
+          A token from the file named by <code>RELAY_ADMIN_TOKEN_FILE</code> (<code>data/admin.tokens</code>): the last
+          word of a line. It is not stored: this tab gets a session of 12 hours, and signing out ends the session and
+          every copy of it. <code>relay console</code> prints a link that signs you in without a token.
         </p>
         <button type="submit" class="main" ?disabled=${attempt.isBusy}>Sign in</button>
       </form>
@@ -196,7 +196,7 @@ function createSignIn({ update, signIn, problem, status = "" }: SignInOptions) {
   };
 }
 
-/** Everything behind the sign-in: navigation, and the view that the address names. */
+/** The console after sign-in: navigation, and the view that the address names. */
 function createShell(context: ViewContext, signOut: SignOut): Screen {
   const views: ReadonlyMap<string, View> = new Map([
     ["start", createStartView(context)],
@@ -209,7 +209,7 @@ function createShell(context: ViewContext, signOut: SignOut): Screen {
     ["audit", createAuditView(context)],
     ["try", createTryView(context)],
   ]);
-  /** Views of one thing, to which others lead. */
+  /** Detail views, not in the navigation: other views link to them. */
   const details: ReadonlyMap<string, View> = new Map([
     ["find", createFindView(context)],
     ["call", createCallView(context)],
@@ -225,7 +225,7 @@ function createShell(context: ViewContext, signOut: SignOut): Screen {
   function follow(): void {
     const [name = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
     const next = views.get(name) ?? details.get(name) ?? (views.get("start") as View);
-    // Who searches again stays where the search is.
+    // After another search the focus stays in the search form.
     const isSame = next === current && next.staysInPlace === true;
     if (next !== current) current?.leave();
     const isFirst = current === undefined;
@@ -234,13 +234,13 @@ function createShell(context: ViewContext, signOut: SignOut): Screen {
     document.title = `${next.title} – Relay console`;
     context.update();
     queueMicrotask(() => {
-      // On a phone the navigation is one line that is pushed aside.
+      // On a phone the navigation is one line that scrolls sideways.
       for (const each of document.querySelectorAll<HTMLElement>("nav [aria-current=page]")) {
         const list = each.closest("ul");
-        // Not scrollIntoView(), after which the next tab stop would be here.
+        // Not scrollIntoView(), which would also move the starting point of Tab navigation here.
         list?.scrollTo({ left: each.offsetLeft - list.offsetLeft - (list.clientWidth - each.offsetWidth) / 2 });
       }
-      // A screen reader reads on from here, as after the load of a page.
+      // Move the focus to the heading, so that screen readers continue here as after a page load.
       if (!isFirst && !isSame) document.querySelector<HTMLElement>("h1")?.focus();
     });
   }
@@ -258,7 +258,7 @@ function createShell(context: ViewContext, signOut: SignOut): Screen {
   };
 }
 
-/** The address names the view, so that a link within it cannot. */
+/** Moves the focus by script: the hash of the address names the view, so it cannot name an element. */
 function skipTo(event: Event): void {
   event.preventDefault();
   document.querySelector<HTMLElement>("#content")?.focus();

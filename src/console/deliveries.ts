@@ -8,10 +8,10 @@ import { createLoader } from "./loading.js";
 import { visibleText } from "./text.js";
 import { busyNotice, type Column, dataTable, moment, problemNotice, stateMark, type ViewContext } from "./view.js";
 
-/** What became of an application's events, or of those about one connection. */
+/** Delivery log of an application's webhook events, or of those about one connection. */
 export interface Deliveries {
   load(filter: ListWebhookDeliveriesRequestJson): Promise<void>;
-  /** Asks until the event was tried, for some seconds: events are delivered once a second. */
+  /** Polls once a second until the event has been attempted, for up to 20 seconds; the relay delivers once a second. */
   watch(filter: ListWebhookDeliveriesRequestJson, eventId: string): Promise<void>;
   clear(): void;
   render(): TemplateResult;
@@ -48,7 +48,7 @@ export function createDeliveries({ api, update }: ViewContext): Deliveries {
 }
 
 function listOf({ webhookDeliveries = [] }: ListWebhookDeliveriesResponseJson): TemplateResult {
-  if (webhookDeliveries.length === 0) return html`<p>No event was sent within the last week.</p>`;
+  if (webhookDeliveries.length === 0) return html`<p>No event was sent in the last week.</p>`;
   return dataTable("Last events", COLUMNS, webhookDeliveries);
 }
 

@@ -7,27 +7,27 @@ import { allPages } from "./loading.js";
 import type { Choice } from "./picker.js";
 import { visibleText } from "./text.js";
 
-/** Names of applications and providers, for all views: each is asked for once. */
+/** Cache of application and provider names, shared by all views: each is requested once. */
 export interface Directory {
-  /** The provider of a name or alias; undefined for one that is not known, or not yet. */
+  /** The provider with this name or alias; undefined if there is none, or it is not loaded yet. */
   providerOf(name: string): ProviderJson | undefined;
-  /** An application's name; its public key until that is known, and where there is none any more. */
+  /** An application's name; its public key until the name is loaded, and if the application no longer exists. */
   applicationName(publicKey: string): string;
-  /** Remembers names that an answer brought. */
+  /** Stores the names of applications from an answer. */
   note(applications: readonly ApplicationJson[]): void;
-  /** Applications whose name or key has the text in it. Rejects with ApiError. */
+  /** Applications whose name or key contains the text. Rejects with ApiError. */
   findApplications(text: string): Promise<readonly Choice[]>;
   findProviders(text: string): Promise<readonly Choice[]>;
-  /** Users of an application whose id begins so, of those who are connected; none without an application. */
+  /** Connected users of an application whose id starts with the text; none without an application. */
   findUsers(publicKey: string, text: string): Promise<readonly Choice[]>;
 }
 
-/** What a person looks through before typing on. */
+/** Number of suggestions: more than that, and people keep typing. */
 const MAX_CHOICES = 10;
-/** Connections that are looked through for so many users: each has a few. */
+/** Connections to load for that many users, who have a few each. */
 const USER_ROWS = 50;
 
-/** @param onChange a name has become known. */
+/** @param onChange called when a name has been loaded. */
 export function createDirectory(api: Api, onChange: () => void): Directory {
   const names = new Map<string, string>();
   let providers: Promise<readonly ProviderJson[]> | undefined;
@@ -39,7 +39,7 @@ export function createDirectory(api: Api, onChange: () => void): Directory {
       onChange();
       return known;
     });
-    // Asked for again with the next question.
+    // After a failure the next caller tries again.
     providers.catch(() => {
       providers = undefined;
     });
@@ -52,7 +52,7 @@ export function createDirectory(api: Api, onChange: () => void): Directory {
 
   async function ask(publicKey: string): Promise<void> {
     names.set(publicKey, publicKey);
-    // One that was deleted keeps its key for a name.
+    // A deleted application is shown by its key.
     note([
       await api
         .call("ApplicationService/GetApplication", { publicKey })
@@ -86,7 +86,7 @@ export function createDirectory(api: Api, onChange: () => void): Directory {
       const found = (await loadProviders()).filter(({ name = "", displayName = "", aliases = [] }) =>
         [name, displayName, ...aliases].some((each) => each.toLowerCase().includes(wanted)),
       );
-      // The one that is called so, then those whose names begin so, before many that only have it in them.
+      // An exact match first, then names that start with the text, then the rest.
       const rankOf = ({ name = "" }: ProviderJson) => (name === wanted ? 0 : name.startsWith(wanted) ? 1 : 2);
       return found
         .sort((one, other) => rankOf(one) - rankOf(other))
@@ -108,21 +108,24 @@ export function createDirectory(api: Api, onChange: () => void): Directory {
   };
 }
 
-/** An application by its name, which leads to it. */
+/** An application's name as a link to its view. */
 export function applicationLink({ applicationName }: Directory, publicKey: string): TemplateResult {
   const address = `#/application?${new URLSearchParams({ publicKey })}`;
   return html`<a href=${address} title=${visibleText(publicKey)}><bdi>${visibleText(applicationName(publicKey))}</bdi></a>`;
 }
 
-/** Leads to the documentation of a provider's API. Only https: a definition may hold any text, and some of it would run. */
+/**
+ * Link to the documentation of a provider's API. Only https: a definition may contain any text, and a javascript: URL
+ * would run.
+ */
 export function documentationLink(provider: ProviderJson | undefined): TemplateResult | string {
   const { documentationUri = "", displayName = "", name = "" } = provider ?? {};
   if (!documentationUri.startsWith("https://")) return visibleText(documentationUri);
-  const label = `Documentation of the API of ${visibleText(displayName || name)}`;
+  const label = `Documentation of the ${visibleText(displayName || name)} API`;
   return html`<a href=${documentationUri} target="_blank" rel="noreferrer" aria-label=${label}>Documentation</a>`;
 }
 
-/** All providers, page by page. Rejects with ApiError. */
+/** Fetches all providers, page by page. Rejects with ApiError. */
 export async function allProviders(api: Api): Promise<readonly ProviderEntryJson[]> {
   const pages = await allPages((page) => api.call("ProviderService/ListProviders", page));
   return pages.flatMap(({ providers = [] }) => providers);

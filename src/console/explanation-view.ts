@@ -12,10 +12,10 @@ import { countText, visibleText } from "./text.js";
 import { messageText, moment, stateMark, step } from "./view.js";
 
 /**
- * What would become of a call, step by step, and the request as it would be written.
+ * Shows each decision about a call, and the request as it would be sent.
  *
- * @param isSent it was performed after that.
- * @param userId whose call it is.
+ * @param isSent the call was performed afterwards.
+ * @param userId the call's user.
  */
 export function explanationView(told: ExplainCallResponseJson, isSent: boolean, userId: string): TemplateResult {
   const {
@@ -40,7 +40,7 @@ export function explanationView(told: ExplainCallResponseJson, isSent: boolean, 
       ${egress && step("URL", verdictView(egress))}
       ${applicationRules && step("Call rules", verdictView(applicationRules))}
       ${callTokenRules && step("Call token", verdictView(callTokenRules))}
-      ${connection && step("Connection", html`${stateOf(connection)}; token ends: ${moment(connection.expireTime, "not known")}`)}
+      ${connection && step("Connection", html`${stateOf(connection)}; token expires: ${moment(connection.expireTime, "unknown")}`)}
       ${refresh && step("Token refresh", REFRESHES.get(refresh) ?? "")}
     </dl>
     ${request && requestView(request)}
@@ -53,9 +53,9 @@ function titleOf({ refusal }: ExplainCallResponseJson, isSent: boolean): string 
 }
 
 const REFRESHES: ReadonlyMap<ExplainCallResponse_RefreshJson, string> = new Map([
-  ["REFRESH_NONE", "None: the token is sent as it is"],
-  ["REFRESH_BESIDE", "Beside the call: the token is sent as it is"],
-  ["REFRESH_BEFORE", "Before the call: the token has ended, and a new one is sent"],
+  ["REFRESH_NONE", "None: the current token is sent"],
+  ["REFRESH_BESIDE", "In parallel with the call: the current token is sent"],
+  ["REFRESH_BEFORE", "Before the call: the token has expired, and a new one is sent"],
 ]);
 
 function verdictView({ allowed = false, rule = "" }: RuleVerdictJson): TemplateResult {
@@ -80,18 +80,18 @@ function requestView({ method = "", url = "", headers = [], bodyBytes = 0, bodyS
   const body = bodyBytes === 0 ? "" : (textFromBase64(bodyStart) ?? "(binary)");
   return html`<pre tabindex="0" role="region" aria-label="Request to the provider">${messageText(`${method} ${url}`, headers, body)}</pre>
     <p class="hint">
-      ${bodyBytes === 0 ? "No body." : `${countText(bodyBytes, "byte")} of body.`} Tokens are shown as <code>***</code>; the page never
-      has them.
+      ${bodyBytes === 0 ? "No body." : `${countText(bodyBytes, "byte")} of body.`} Tokens are shown as <code>***</code>; this page
+      never receives them.
     </p>`;
 }
 
-/** Undefined for what is no UTF-8; what is cut in the middle of a character is. */
+/** Undefined unless it is UTF-8; the last character may be incomplete. */
 function textFromBase64(base64: string): string | undefined {
   const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
   } catch {
-    // Said by the caller.
+    // The caller shows "(binary)".
     return undefined;
   }
 }

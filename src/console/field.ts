@@ -7,34 +7,34 @@ import { instantFrom, localFrom, visibleText } from "./text.js";
 export interface Field {
   readonly name: string;
   readonly label: string;
-  /** What it is called in the API, such as `application.display_name`: what the API says of it stands beside it. */
+  /** Its path in the API, such as `application.display_name`: API errors for that path are shown beside the field. */
   readonly path?: string;
-  /** A line of text by default. */
+  /** Default: `line`. */
   readonly kind?: "line" | "secret" | "lines" | "choice" | "number" | "time" | "flag" | "picture";
   readonly hint?: unknown;
   /** Values and labels of a `choice`. */
   readonly choices?: ReadonlyArray<readonly [value: string, label: string]>;
-  /** Where what is meant by a text is searched for. */
+  /** Search function for suggestions; makes the field a picker. */
   readonly find?: PickerOptions["find"];
   readonly isWide?: boolean;
 }
 
-/** What stands in a form, by the names of its fields; `yes` for what is ticked, and base64 for a picture. */
+/** Values of a form by field name; `yes` for a ticked box, base64 for a picture. */
 export type Values = Readonly<Record<string, string>>;
 
-/** The field that the API names, or that a part of is named: `oauth_client.origin_parameters.subdomain`. */
+/** The field with this API path, or with a parent of it, as for `oauth_client.origin_parameters.subdomain`. */
 export function fieldOf(fields: readonly Field[], path: string): Field | undefined {
   const matches = (own: string) => path === own || path.startsWith(`${own}.`);
   return fields.find((field) => field.path === path) ?? fields.find(({ path: own, name }) => matches(own ?? name));
 }
 
 export interface FieldState {
-  /** Of the form. */
+  /** Id of the form. */
   readonly id: string;
   readonly value: string;
   readonly problem: string | undefined;
   readonly change: (name: string, value: string) => void;
-  /** Of a field in which something is searched for. */
+  /** The picker, if the field has `find`. */
   readonly picker: Picker | undefined;
 }
 
@@ -70,7 +70,7 @@ function lineView(field: Field, id: string, state: FieldState): TemplateResult {
   if (picker !== undefined)
     return picker.render({ value, describedBy: notesOf(field, id), isWrong: problem !== undefined });
   const isSecret = field.kind === "secret";
-  // Browsers offer their user's own passwords where they are told "off".
+  // Browsers ignore "off" on password fields and would offer the user's own passwords.
   const completion = isSecret ? "new-password" : "off";
   const mode = field.kind === "number" ? "numeric" : nothing;
   return html`<input id=${id} type=${isSecret ? "password" : "text"} inputmode=${mode} .value=${state.value}
@@ -90,7 +90,7 @@ function choiceView(field: Field, id: string, state: FieldState): TemplateResult
   </select>`;
 }
 
-/** More is read of no file: the relay refuses what is as long. In bytes. */
+/** Read limit for a picture, in bytes: one above the relay's limit of 16 KiB, so that the relay refuses the file. */
 const MAX_PICTURE_BYTES = 16 * 1024 + 1;
 
 function pictureView(field: Field, id: string, { value, problem, change }: FieldState): TemplateResult {
@@ -100,7 +100,8 @@ function pictureView(field: Field, id: string, { value, problem, change }: Field
     const bytes = await input.files?.[0]?.slice(0, MAX_PICTURE_BYTES).arrayBuffer();
     if (bytes !== undefined) change(name, btoa(String.fromCharCode(...new Uint8Array(bytes))));
   };
-  // Before another choice, so that the same file can be chosen again. Afterwards the control would name no file.
+  // Cleared on click, before the choice, so that the same file can be chosen again; clearing it afterwards would hide
+  // the file's name.
   const forget = (event: Event) => {
     (event.currentTarget as HTMLInputElement).value = "";
   };
@@ -112,11 +113,11 @@ function pictureView(field: Field, id: string, { value, problem, change }: Field
   </span>`;
 }
 
-/** In pixels. */
+/** Side of the preview, in pixels. */
 const PREVIEW_SIDE = 112;
 let preview: { readonly of: string; readonly canvas: HTMLCanvasElement } | undefined;
 
-/** Drawn once: the console's policy lets no element load a picture that is not the console's own. */
+/** Draws the picture on a canvas, once: the console's Content Security Policy allows no images from elsewhere. */
 function previewOf(label: string, base64: string): HTMLCanvasElement {
   if (preview?.of === base64) return preview.canvas;
   const canvas = Object.assign(document.createElement("canvas"), { width: PREVIEW_SIDE, height: PREVIEW_SIDE });
@@ -136,7 +137,7 @@ async function draw(canvas: HTMLCanvasElement, base64: string): Promise<void> {
   bitmap.close();
 }
 
-/** The relay says so, too, when the form is sent. */
+/** Shown at once; the relay also refuses the picture when the form is sent. */
 function sayNoPicture(canvas: HTMLCanvasElement): void {
   const text = "Not a picture";
   canvas.setAttribute("aria-label", text);
@@ -147,7 +148,7 @@ function sayNoPicture(canvas: HTMLCanvasElement): void {
   context.fillText(text, PREVIEW_SIDE / 2, PREVIEW_SIDE / 2, PREVIEW_SIDE);
 }
 
-/** A moment in the browser's own time zone; its value is in UTC. */
+/** Shows local time in the browser's time zone; the value is UTC. */
 function timeView({ name }: Field, id: string, { value, change }: FieldState): TemplateResult {
   const onTime = (event: Event) => change(name, instantFrom((event.currentTarget as Input).value));
   return html`<input id=${id} type="datetime-local" step="1" .value=${localFrom(value)} @change=${onTime} />`;
@@ -166,20 +167,20 @@ function notesOf({ hint }: Field, id: string): string {
   return hint === undefined ? `${id}-wrong` : `${id}-hint ${id}-wrong`;
 }
 
-/** Text of one entry a line, and back. */
+/** Converts between text with one entry per line and a list. */
 export const lines = {
   read: (text = ""): string[] => text.split("\n").flatMap((line) => line.trim() || []),
   write: (entries: readonly string[] = []): string => entries.join("\n"),
 } as const;
 
-/** Reads `name=value`, one a line. Throws ApiError. */
+/** Parses `name=value` lines. Throws ApiError. */
 export function pairsFrom(text: string | undefined, path: string): Record<string, string> {
   const pairs = lines.read(text).map((line) => line.split(/=(.*)/s, 2));
   if (pairs.every(([name, value]) => name !== "" && value !== undefined)) return Object.fromEntries(pairs);
   throw new ApiError("invalid_argument", "Each line must be name=value, such as subdomain=acme.", path);
 }
 
-/** Reads a whole number; empty is 0. Throws ApiError. */
+/** Parses a 32-bit integer; empty is 0. Throws ApiError. */
 export function numberFrom(text: string | undefined, path: string): number {
   const count = Number(text?.trim() || "0");
   if (Number.isInteger(count) && count >= -(2 ** 31) && count < 2 ** 31) return count;

@@ -27,10 +27,10 @@ const FIELDS: ReadonlyArray<SearchField<Name>> = [
   { name: "providerName", label: "Provider", kind: "provider" },
 ];
 
-/** It is looked again while it is shown, in milliseconds. */
+/** Refresh interval while the view is shown, in milliseconds. */
 const EVERY_MS = 30_000;
 
-/** How many calls there were, how they ended and how long they took, over the last hour or week. */
+/** Number, outcome and duration of the calls of the last hour or week. */
 export function createFiguresView(context: ViewContext): View {
   const { api, directory, update } = context;
   const found = createLoader<GetFiguresResponseJson>(update);
@@ -66,18 +66,22 @@ function figuresView(figures: GetFiguresResponseJson, directory: Directory): Tem
   const { applications = [], providers = [] } = figures;
   return html`${figureTable(figures)}
     <div class="figures">
-      <section aria-labelledby="rate"><h2 id="rate">Calls a second</h2>${rateChart(figures)}</section>
+      <section aria-labelledby="rate"><h2 id="rate">Calls per second</h2>${rateChart(figures)}</section>
       <section aria-labelledby="length"><h2 id="length">How long calls take</h2>${lengthChart(figures)}</section>
     </div>
-    ${subjectTable("By application", applications, figures, ({ publicKey = "" }) => (publicKey === "" ? "deleted since" : applicationLink(directory, publicKey)))}
+    ${subjectTable("By application", applications, figures, ({ publicKey = "" }) => (publicKey === "" ? "deleted" : applicationLink(directory, publicKey)))}
     ${subjectTable("By provider", providers, figures, ({ providerName = "" }) => visibleText(providerName))}`;
 }
 
 const PARTS = [
-  ["total", "Whole call", "From when the request came in until its answer left; of a streamed answer, until its head."],
-  ["relay", "Relay", "The relay's own work: what is left of the whole when the waits are taken away."],
-  ["queue", "Queue", "The wait for a turn among the calls to the same provider."],
-  ["token", "Token", "The wait for an access token: nothing, unless it had to be refreshed first."],
+  [
+    "total",
+    "Whole call",
+    "From when the request arrived until its answer was sent; for a streamed answer, until its head was sent.",
+  ],
+  ["relay", "Relay", "The relay's own work: the whole call without the waits."],
+  ["queue", "Queue", "The wait in the queue of calls to the same provider."],
+  ["token", "Token", "The wait for an access token: zero unless it had to be refreshed first."],
   ["provider", "Provider", "The wait for the provider's answer."],
 ] as const;
 
@@ -101,23 +105,23 @@ const PART_COLUMNS: ReadonlyArray<Column<PartRow>> = [
   })),
 ];
 
-/** Counts of the whole time, and how long each part of the calls took. */
+/** Totals of the period, and percentiles for each part of the calls. */
 export function figureTable({ total = {}, points = [], pointDuration }: GetFiguresResponseJson): TemplateResult {
   const count = Number(total.callCount ?? 0);
-  if (count === 0) return html`<p>No call was counted in this time.</p>`;
+  if (count === 0) return html`<p>No calls in this period.</p>`;
   const errors = Number(total.errorCount ?? 0);
   const seconds = points.length * (msOf(pointDuration) / 1000);
   const rows = PARTS.map(([part, label, about]) => ({ label, about, percentiles: total[part] ?? {} }));
   return html`<dl class="tiles">
-      <div><dt>${term("Calls", "Those that have ended in this time.")}</dt><dd>${count.toLocaleString("en")}</dd></div>
-      <div><dt>${term("Calls a second", "The mean of the minutes or hours that had calls.")}</dt><dd>${rateText(count / seconds)}</dd></div>
+      <div><dt>${term("Calls", "Calls that ended in this period.")}</dt><dd>${count.toLocaleString("en")}</dd></div>
+      <div><dt>${term("Calls per second", "The mean over the minutes or hours that had calls.")}</dt><dd>${rateText(count / seconds)}</dd></div>
       <div><dt>${term("Errors", "Calls that ended with an error type: refused by the relay, not answered, or answered with 400 or above.")}</dt>
         <dd>${errors.toLocaleString("en")} (${shareText(errors / count)})</dd></div>
     </dl>
     ${dataTable("How long the parts of calls took", PART_COLUMNS, rows)}`;
 }
 
-/** The points of the whole time, those without a call too. */
+/** The points of the whole period, including those without calls. */
 function allPoints({
   points = [],
   startTime,
@@ -138,11 +142,11 @@ function rateChart(figures: GetFiguresResponseJson): TemplateResult {
   const bars = allPoints(figures).map(
     ({ startTime = "", figures: { callCount = "0", errorCount = "0" } = {} }): ChartBar => {
       const [count, errors] = [Number(callCount), Number(errorCount)];
-      const label = `${timeText(startTime)}: ${rateText(count / seconds)} calls a second, ${errors} of ${count} failed`;
+      const label = `${timeText(startTime)}: ${rateText(count / seconds)} calls per second, ${errors} of ${count} failed`;
       return { label, parts: [(count - errors) / seconds, errors / seconds] };
     },
   );
-  return html`${barChart({ label: labelOf("Calls a second"), bars, classes: ["success", "error"], text: rateText, ends: endsOf(figures) })}
+  return html`${barChart({ label: labelOf("Calls per second"), bars, classes: ["success", "error"], text: rateText, ends: endsOf(figures) })}
     <ul class="legend"><li class="success">Succeeded</li><li class="error">Failed</li></ul>`;
 }
 
@@ -178,7 +182,7 @@ function subjectTable(
   const columns: ReadonlyArray<Column<SubjectFiguresJson>> = [
     { label: "Name", cell: name },
     { label: "Calls", cell: ({ figures }) => count(figures).toLocaleString("en"), isNumeric: true },
-    { label: "A second", cell: ({ figures }) => rateText(count(figures) / seconds), isNumeric: true, isDetail: true },
+    { label: "Per second", cell: ({ figures }) => rateText(count(figures) / seconds), isNumeric: true, isDetail: true },
     {
       label: "Errors",
       cell: ({ figures }) => shareText(Number(figures?.errorCount ?? 0) / Math.max(1, count(figures))),

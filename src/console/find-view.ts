@@ -10,20 +10,19 @@ import { ApiError, createLoader, type Loader, type Loading } from "./loading.js"
 import { visibleText } from "./text.js";
 import { dataTable, navigate, problemNotice, type View, type ViewContext } from "./view.js";
 
-/** A UUID. */
 const CALL_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** Of each kind; who finds more has to say more. */
+/** Results of each kind; anyone who gets this many should search more specifically. */
 const MAX_FOUND = 20;
 
-/** One of the questions that a text is: each is shown as its answer comes, and fails alone. */
+/** One of the searches for a text. Each shows its results as they arrive, and fails on its own. */
 interface Question<Row> {
-  /** What is looked through. */
+  /** What is searched, in words. */
   readonly among: string;
   readonly found: Loader<readonly Row[]>;
   render(): TemplateResult | typeof nothing;
 }
 
-/** What is found of a call id, a request id, a user's id, or an application's name or key. */
+/** Search results for a call id, a request id, a user id, or an application's name or key. */
 export function createFindView(context: ViewContext): View {
   const { api, directory, update } = context;
   let text = "";
@@ -74,13 +73,13 @@ export function createFindView(context: ViewContext): View {
         return named;
       }),
     ]);
-    // One call and nothing else: that is what was meant. Calls of a user take longer, and are looked through for a person.
+    // If a call is the only result, open it. Calls of a user are not waited for: that search takes longer.
     const others: ReadonlyArray<Loading<readonly unknown[]>> = [ofRequest.found, connections.found, applications.found];
     const isAlone = [call.found, ...others].every(({ problem }) => problem === undefined) && others.every(isEmpty);
     if (asked === text && isAlone && !isEmpty(call.found)) location.replace(callAddress(text));
   }
 
-  /** They are looked for where the user is connected, and elsewhere: also when it is not known where that is. */
+  /** Searches the user's applications first, then others; also when the user's connections could not be loaded. */
   async function loadCallsOfUser(connected: Promise<void>): Promise<void> {
     const asked = text;
     await connected;
@@ -103,10 +102,10 @@ export function createFindView(context: ViewContext): View {
       clear();
     },
     render: () => html`<h1 tabindex="-1">Find</h1>
-      <p>Looked for <span class="id">${visibleText(text)}</span> among call ids, request ids, user ids and applications.</p>
+      <p>Searched for <span class="id">${visibleText(text)}</span> in call ids, request ids, user ids and applications.</p>
       ${questions.map((each) => each.render())}
       <p class="hint" role="status">${statusOf(questions)}</p>
-      ${ofUser.found.value === undefined ? nothing : html`<p class="hint">Calls for a user are looked for in ${MAX_ASKED} applications, first in those where the user is connected: <a href="#/calls?${new URLSearchParams({ userId: text })}">choose another one</a>.</p>`}`,
+      ${ofUser.found.value === undefined ? nothing : html`<p class="hint">A user's calls are searched in up to ${MAX_ASKED} applications, first those where the user is connected: <a href="#/calls?${new URLSearchParams({ userId: text })}">choose another application</a>.</p>`}`,
   };
 }
 
@@ -114,7 +113,7 @@ function isEmpty({ value }: Loading<readonly unknown[]>): boolean {
   return value === undefined || value.length === 0;
 }
 
-/** Nothing until something is found, or cannot be looked for. */
+/** Nothing until there are results or an error. */
 function sectionOf<Row>(
   heading: string,
   { value = [], problem }: Loading<readonly Row[]>,
@@ -129,9 +128,9 @@ function sectionOf<Row>(
 
 function statusOf(questions: ReadonlyArray<Pick<Question<unknown>, "among" | "found">>): string {
   const open = questions.filter(({ found }) => found.isBusy).map(({ among }) => among);
-  if (open.length > 0) return `Looking among ${open.join(", ")}…`;
+  if (open.length > 0) return `Searching ${open.join(", ")}…`;
   const isNothing = questions.every(({ found }) => found.problem === undefined && found.value?.length === 0);
-  return isNothing ? "Nothing was found." : "";
+  return isNothing ? "Nothing found." : "";
 }
 
 async function recordOf(api: Api, callId: string): Promise<readonly CallRecordJson[]> {
@@ -139,18 +138,18 @@ async function recordOf(api: Api, callId: string): Promise<readonly CallRecordJs
   return record === undefined ? [] : [record];
 }
 
-/** Calls are found by user and application alone: of so many applications they are looked for. */
+/** The API finds a user's calls only within one application; this many applications are searched. */
 const MAX_ASKED = 20;
 
-/** The newest calls of a user, who need not be connected: first where they are. Rejects with ApiError. */
+/** A user's newest calls, connected or not; searches applications with a connection first. Rejects with ApiError. */
 async function callsOf(api: Api, userId: string, connections: readonly ConnectionJson[]) {
   const { applications = [] } = await api.call("ApplicationService/ListApplications", { pageSize: MAX_ASKED });
   const keys = new Set([...connections, ...applications].map(({ publicKey = "" }) => publicKey));
   const records: CallRecordJson[] = [];
-  // One after another: each may look through many records.
+  // One after another, since each search may scan many records.
   for (const publicKey of [...keys].slice(0, MAX_ASKED)) {
     const request = { publicKey, userId, pageSize: MAX_FOUND };
-    // An application may be deleted meanwhile.
+    // The application may have been deleted in the meantime.
     const page = await api.call("CallRecordService/ListCallRecords", request).catch(noneFrom);
     records.push(...(page?.callRecords ?? []));
   }
@@ -164,7 +163,7 @@ function noneFrom(error: unknown): undefined {
   throw error;
 }
 
-/** The box that stands above every view. */
+/** The search box above every view. */
 export function findBox(): TemplateResult {
   const submit = (event: SubmitEvent) => {
     event.preventDefault();

@@ -7,49 +7,49 @@ import { createPicker, type Picker } from "./picker.js";
 import { visibleText } from "./text.js";
 import { copyButton, type ViewContext } from "./view.js";
 
-/** What a form does. */
+/** Options of {@link createForm}. */
 export interface FormOptions<Name extends ActionName> {
-  /** Begins the ids of its elements. */
+  /** Prefix of the ids of its elements. */
   readonly id: string;
   readonly method: Name;
-  /** What its button says. */
+  /** Label of its button. */
   readonly button: string | (() => string);
-  /** It takes something away that does not come back: this is to be ticked before anything is sent. */
+  /** Label of a confirmation checkbox for an action that cannot be undone: the form is sent only when it is ticked. */
   readonly sure?: string;
-  /** After it nothing is left that it could be used for again: only its result is shown. */
+  /** The form can be used only once (a deletion): afterwards only its result is shown. */
   readonly isLast?: boolean;
-  /** None by default. */
+  /** Default: no fields. */
   readonly fields?: () => readonly Field[];
   /** Throws ApiError, which may name a field's path. */
   readonly requestFrom: (values: Values) => Methods[Name][0];
-  /** Shows what came of it; what it holds is forgotten with `clear()`. */
+  /** Renders the result, which `clear()` discards. */
   readonly done: (answer: Methods[Name][1], request: Methods[Name][0]) => TemplateResult;
 }
 
-/** A form that does one thing through the administration API, and shows the command that does the same. */
+/** A form for one method of the administration API; it also shows the equivalent `relay` command. */
 export interface Form {
-  /** Whether it is done, and was the last of its kind. */
+  /** Whether it was submitted successfully and can be used only once. */
   readonly isOver: boolean;
-  /** What stands in it. */
+  /** Current values of its fields. */
   readonly values: Values;
   /** Puts values in the fields. */
   fill(values: Values): void;
-  /** Forgets everything that was typed or answered, also what is still on its way. */
+  /** Discards everything typed and answered, including an answer that has not arrived yet. */
   clear(): void;
   render(): TemplateResult;
 }
 
-/** An empty form. Fields of kind `secret` are emptied when they were sent. */
+/** Creates an empty form. Fields of kind `secret` are cleared after a successful submission. */
 export function createForm<Name extends ActionName>(
   { api, session, update }: ViewContext,
   options: FormOptions<Name>,
 ): Form {
-  /** Explaining changes nothing. */
+  /** Read-only sessions may use only the form that explains a call, since it changes nothing. */
   const isAllowed = session.mayPerform || options.method === "CallService/ExplainCall";
   const sent = createLoader<TemplateResult>(update);
   let values: Values = {};
   const pickers = new Map<string, Picker>();
-  /** Grows with each `clear()`: what was sent before is of no concern after it. */
+  /** Incremented by `clear()`: answers to earlier requests are ignored. */
   let generation = 0;
 
   function fieldsNow(): readonly Field[] {
@@ -65,7 +65,7 @@ export function createForm<Name extends ActionName>(
     update();
   }
 
-  /** Of a field in which something is searched for. */
+  /** The picker of a field that has `find`, created on first use. */
   function pickerOf({ name, find }: Field): Picker | undefined {
     if (find === undefined) return undefined;
     const own = { id: `${options.id}-${name}`, find, onValue: (value: string) => change(name, value) };
@@ -76,7 +76,7 @@ export function createForm<Name extends ActionName>(
 
   async function send(): Promise<TemplateResult> {
     if (options.sure !== undefined && values["sure"] !== "yes")
-      throw new ApiError("invalid_argument", "Tick this to go on.", "sure");
+      throw new ApiError("invalid_argument", "Tick this box to continue.", "sure");
     const request = options.requestFrom(values);
     const own = generation;
     const answer = await api.call(options.method, request);
@@ -92,7 +92,7 @@ export function createForm<Name extends ActionName>(
     if (sent.problem === undefined && sent.value !== undefined) forgetSecrets();
     const wrong = sent.field === undefined ? undefined : fieldOf(fieldsNow(), sent.field);
     const part = sent.problem === undefined ? "result" : (wrong?.name ?? "problem");
-    // Once the change is shown.
+    // After rendering.
     queueMicrotask(() => document.getElementById(`${options.id}-${part}`)?.focus());
   }
 
@@ -106,7 +106,7 @@ export function createForm<Name extends ActionName>(
     try {
       return commandFor(options.method, options.requestFrom(values));
     } catch {
-      // What is wrong is said when the form is sent.
+      // The error is shown when the form is submitted.
       return undefined;
     }
   }
@@ -149,7 +149,7 @@ export function createForm<Name extends ActionName>(
             </p>
           </fieldset>
           <p class="hint" id="${id}-reason">
-            ${isAllowed ? nothing : "This token is read-only: changing anything is for operators."}
+            ${isAllowed ? nothing : "This token is read-only: only operators can make changes."}
           </p>
           <div role="alert" id="${id}-problem" tabindex="-1">
             ${general === undefined ? nothing : html`<p class="notice bad">${visibleText(general)}</p>`}
@@ -162,10 +162,10 @@ export function createForm<Name extends ActionName>(
 
 function commandView(id: string, button: string, command: Command | undefined): TemplateResult {
   return html`<details class="command">
-    <summary>The same as a command<span class="unseen">: ${button}</span></summary>
+    <summary>Equivalent command<span class="unseen">: ${button}</span></summary>
     ${
       command === undefined
-        ? html`<p class="hint">It is shown once the form can be read.</p>`
+        ? html`<p class="hint">Shown once the form is valid.</p>`
         : html`<pre id="${id}-command" tabindex="0" role="region" aria-label="Command: ${button}">${command.text}</pre>
             ${command.input === undefined ? nothing : html`<p class="hint">${command.input}</p>`}
             <p>${copyButton(`Copy the command: ${button}`, command.text, `${id}-command`)}</p>`
@@ -174,34 +174,34 @@ function commandView(id: string, button: string, command: Command | undefined): 
 }
 
 /**
- * What is shown this once, with a button that copies it.
+ * A secret that is shown only once, with a copy button.
  *
- * @param where a sentence about where it belongs.
+ * @param where a sentence about where to store it.
  */
 export function secretView(id: string, label: string, secret: string, where: unknown): TemplateResult {
   return html`<div class="notice">
-    <p>${label}, shown this once:</p>
+    <p>${label}, shown only once:</p>
     <pre id=${id} tabindex="0" role="region" aria-label=${label}>${secret}</pre>
     <p>${copyButton(`Copy: ${label}`, secret, id)}</p>
     <p class="hint">${where}</p>
   </div>`;
 }
 
-/** Says how it went. */
+/** A notice about the result. */
 export function notice(text: unknown): TemplateResult {
   return html`<p class="notice">${text}</p>`;
 }
 
-/** Names of the values that differ from those of `base`, among them what it has not. Pure. */
+/** Names of the members of `base` whose value in `values` is different. Pure. */
 export function changedNames(values: Values, base: Values): readonly string[] {
   return Object.keys(base).filter((name) => values[name] !== undefined && values[name] !== base[name]);
 }
 
 /**
- * The mask of an update that writes what was changed and nothing else: what others change meanwhile stays. Throws ApiError
- * when it would name nothing.
+ * The update mask that names only the changed fields, so that concurrent changes to other fields are kept. Throws
+ * ApiError when nothing was changed.
  *
- * @param others fields that are written besides.
+ * @param others further fields to write.
  */
 export function changeMask(values: Values, base: Values, others: readonly string[]): string {
   const names = [...changedNames(values, base), ...others];

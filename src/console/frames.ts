@@ -2,7 +2,7 @@ import type { CallRecordJson } from "../../gen/relay/admin/v1/call_record_pb.js"
 
 /** One enveloped message of a Connect stream (https://connectrpc.com/docs/protocol#streaming-rpcs). */
 interface Frame {
-  /** The last one: how the stream ended. */
+  /** The last frame, which says how the stream ended. */
   readonly isEnd: boolean;
   readonly json: unknown;
 }
@@ -10,7 +10,7 @@ interface Frame {
 const HEAD_BYTES = 5;
 const END_FLAG = 2;
 
-/** A message as it is sent: a byte of flags, four of length, JSON. */
+/** Encodes a message: one byte of flags, four bytes of length, JSON. */
 export function frameFrom(message: unknown): Uint8Array<ArrayBuffer> {
   const json = new TextEncoder().encode(JSON.stringify(message));
   const frame = new Uint8Array(HEAD_BYTES + json.length);
@@ -19,7 +19,7 @@ export function frameFrom(message: unknown): Uint8Array<ArrayBuffer> {
   return frame;
 }
 
-/** Reads messages however the stream is cut into chunks. Throws SyntaxError for what is none. */
+/** Decodes messages, however the stream is split into chunks. Throws SyntaxError for invalid JSON. */
 export async function* framesFrom(body: ReadableStream<Uint8Array>): AsyncGenerator<Frame, void, undefined> {
   const reader = body.getReader();
   let bytes = new Uint8Array();
@@ -37,7 +37,7 @@ export async function* framesFrom(body: ReadableStream<Uint8Array>): AsyncGenera
   }
 }
 
-/** Where the first message ends; undefined when not all of it is there. */
+/** End of the first message; undefined when it is incomplete. */
 function endOf(bytes: Uint8Array): number | undefined {
   if (bytes.length < HEAD_BYTES) return undefined;
   const end = HEAD_BYTES + new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);
@@ -54,13 +54,13 @@ function joined(one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> {
 /** One call that has ended, and where its time went. */
 export interface LiveCall {
   readonly record: CallRecordJson;
-  /** Milliseconds of the whole call. */
+  /** The whole call, in milliseconds. */
   readonly totalMs: number;
-  /** Of them, the wait for the provider. */
+  /** The part spent waiting for the provider. */
   readonly providerMs: number;
-  /** Of them, the waits for a token and for a turn. */
+  /** The part spent waiting for a token and in the queue. */
   readonly waitMs: number;
-  /** What is left: the relay's own time. */
+  /** The remainder: the relay's own time. */
   readonly relayMs: number;
 }
 

@@ -6,7 +6,7 @@ import type { PickerOptions } from "./picker.js";
 import { qrCode } from "./qr-code.js";
 import { moment, type View, type ViewContext } from "./view.js";
 
-/** Makes one-time links with which a user connects accounts. */
+/** Creates one-time links with which a user connects accounts. */
 export function createLinkView(context: ViewContext): View {
   const { directory } = context;
   let publicKey = "";
@@ -23,12 +23,12 @@ export function createLinkView(context: ViewContext): View {
         "connect-link",
         "Connect link",
         connectUri,
-        html`It belongs to this user and nobody else: whoever opens it first connects an account of theirs for the user.
-          It opens once, in one browser, and ends ${moment(expireTime, "")}.`,
+        html`Give it to this user and nobody else: whoever opens it first connects their own account for the user. It can be
+          opened once, in one browser, and expires ${moment(expireTime, "")}.`,
       )}
       ${qrCode("QR code of the connect link", connectUri)}
       <p>
-        ${/^https?:/.test(connectUri) ? html`To try it yourself, <a href=${connectUri} target="_blank" rel="noreferrer">open it here</a>: your own account is connected then.` : nothing}
+        ${/^https?:/.test(connectUri) ? html`To try it yourself, <a href=${connectUri} target="_blank" rel="noreferrer">open it here</a>: this connects your own account.` : nothing}
         Afterwards: <a href="${applicationAddress("connections", publicKey)}&${new URLSearchParams({ userIdPrefix: userId })}">what this user has connected</a>.
       </p>`,
   });
@@ -43,7 +43,7 @@ export function createLinkView(context: ViewContext): View {
     leave: making.clear,
     render: () => html`<h1 tabindex="-1">Connect link</h1>
       ${applicationLinks(context, publicKey, "link")}
-      ${part("Make a connect link", "A user opens it in a browser and connects an account, without an application that sends them there.", making)}`,
+      ${part("Make a connect link", "The user opens it in a browser and connects an account; no application has to send them there.", making)}`,
   };
 }
 
@@ -52,16 +52,16 @@ const fieldsFor = (find: PickerOptions["find"]): readonly Field[] => [
     name: "userId",
     label: "User id",
     path: "user_id",
-    hint: "Your application's own id of the user. Calls must name it exactly so.",
+    hint: "Your application's own id for the user. Calls must use exactly this id.",
     find,
   },
   {
     ...{ name: "redirectUri", label: "Address to return to", path: "redirect_uri" },
-    hint: "One of those in the application's settings. Empty: a page says how it went.",
+    hint: "One of the addresses in the application's settings. Empty: a page shows the result.",
   },
   {
     ...{ name: "providerNames", label: "Providers", kind: "lines", path: "provider_names" },
-    hint: "Their names, such as github, one a line. Empty: all that the application has clients for.",
+    hint: "Their names, such as github, one per line. Empty: all providers that the application has a client for.",
   },
   { name: "scope", label: "Scope to ask for", path: "scope", hint: "Empty: what the OAuth client asks for." },
 ];

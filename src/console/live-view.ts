@@ -15,15 +15,15 @@ const FIELDS: ReadonlyArray<SearchField<Name>> = [
   { name: "errorType", label: "Error type", kind: "errorType" },
 ];
 
-/** Calls as they end, where their time went, and how they ended. */
+/** Live view of calls as they end: where their time went, and how they ended. */
 export function createLiveView(context: ViewContext): View {
   const { api, update } = context;
   const feed = createCallFeed(api, update);
   const search = createSearchForm(context, { view: "live", label: "Calls", fields: FIELDS, button: "Show" });
   let announcer: Announcer | undefined;
-  /** What stays in sight while the list is paused; undefined while it goes on. */
+  /** Calls shown while the list is paused; undefined while it is running. */
   let paused: readonly LiveCall[] | undefined;
-  /** The same while a call has the focus: it must not become another one under the fingers. */
+  /** Calls listed while a row has the focus, so that it does not move under the user's fingers. */
   let held: readonly LiveCall[] | undefined;
   let isLong = false;
 
@@ -85,7 +85,7 @@ function pauseText(paused: unknown, held: unknown, count: number): string {
   return `${seen}.`;
 }
 
-/** The list, and how it is kept still. */
+/** Options of the list, with the handlers that freeze it while a row has the focus. */
 interface ListOptions extends ListLength {
   readonly hold: (event: FocusEvent) => void;
   readonly release: (event: FocusEvent) => void;
@@ -108,23 +108,23 @@ function callsView(calls: readonly LiveCall[], listed: readonly LiveCall[], list
     </section>`;
 }
 
-/** Says how many calls came, not more often than can be listened to. */
+/** Announces new calls to screen readers, rate-limited so that each sentence can be heard. */
 interface Announcer {
-  /** What is to be said at the moment. */
+  /** The current announcement. */
   readonly text: string;
   close(): void;
 }
 
-/** How many there were since the start. */
+/** Counts since the start of the feed. */
 interface CallCounts {
   readonly count: number;
   readonly failures: number;
 }
 
-/** A sentence takes some seconds to say, in milliseconds. */
+/** Interval between announcements, in milliseconds: a sentence takes some seconds to read out. */
 const EVERY_MS = 10_000;
 
-/** @param onChange the text is another one. */
+/** @param onChange called when the text has changed. */
 function createAnnouncer(counts: () => CallCounts, onChange: () => void): Announcer {
   let text = "";
   let said = { count: 0, failures: 0 };
@@ -144,20 +144,20 @@ function createAnnouncer(counts: () => CallCounts, onChange: () => void): Announ
   };
 }
 
-/** Calls in the plot. */
+/** Number of calls in the plot. */
 const BARS = 60;
-/** Below this a plot would only show noise. */
+/** Minimum height of the axis, in milliseconds: below this the plot would only show noise. */
 const MIN_TOP_MS = 10;
 
 const PARTS = [
   { name: "Provider", className: "provider", of: (call: LiveCall) => call.providerMs },
-  { name: "Waits for a token or a turn", className: "wait", of: (call: LiveCall) => call.waitMs },
+  { name: "Waits for a token or in the queue", className: "wait", of: (call: LiveCall) => call.waitMs },
   { name: "Relay", className: "relay", of: (call: LiveCall) => call.relayMs },
 ] as const;
 
 /**
- * The last calls as bars, the newest at the right: each is the time of one call, in its parts. The table beside it says
- * the same in numbers.
+ * Stacked bars of the last calls, the newest on the right: the time of each call, by part. The table beside it gives the
+ * same as numbers.
  *
  * @param calls newest first.
  */
@@ -178,7 +178,7 @@ function latencyPlot(calls: readonly LiveCall[]): TemplateResult {
     </ul>`;
 }
 
-/** A few slow calls do not press all others flat: their bars are cut. */
+/** Caps the axis at 1.5 times the 95th percentile, so that a few slow calls do not flatten the rest: they are cut. */
 function topOf(calls: readonly LiveCall[]): number {
   const figures = figuresOf(calls.map(({ totalMs }) => totalMs));
   return Math.max(MIN_TOP_MS, Math.min(figures?.longest ?? 0, (figures?.p95 ?? 0) * 1.5));
@@ -186,7 +186,7 @@ function topOf(calls: readonly LiveCall[]): number {
 
 function labelOf(calls: readonly LiveCall[]): string {
   const median = (of: (call: LiveCall) => number) => msText(figuresOf(calls.map(of))?.median ?? 0);
-  if (calls.length === 0) return "No call yet.";
+  if (calls.length === 0) return "No calls yet.";
   const [provider, , relay] = PARTS;
-  return `Time of the last ${countText(calls.length, "call")}. In the median the provider took ${median(provider.of)}, the relay ${median(relay.of)}.`;
+  return `Time of the last ${countText(calls.length, "call")}. At the median, the provider took ${median(provider.of)}, the relay ${median(relay.of)}.`;
 }

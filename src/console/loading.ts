@@ -1,26 +1,26 @@
-/** Something that is asked for: the last answer, and how the last question went. */
+/** State of a request: the last answer, and whether the last request is running or has failed. */
 export interface Loading<Value> {
   readonly value: Value | undefined;
   readonly isBusy: boolean;
-  /** Why the last question failed; undefined when it did not. */
+  /** Why the last request failed; undefined when it did not. */
   readonly problem: string | undefined;
   /** Path of the field that the API names as wrong; undefined when it names none. */
   readonly field: string | undefined;
 }
 
-/** The most that a page of the API has. */
+/** The largest page size of the API. */
 const MAX_PAGE_SIZE = 500;
 const NOTHING: Loading<never> = { value: undefined, isBusy: false, problem: undefined, field: undefined };
 
-/** What asks. */
+/** Runs requests and keeps their state. */
 export interface Loader<Value> extends Loading<Value> {
-  /** Only the last question counts, also when answers overtake each other. Never rejects. */
+  /** Only the last request counts, even when answers arrive out of order. Never rejects. */
   load(ask: () => Promise<Value>): Promise<void>;
-  /** Forgets the answer, also one that is still on its way. */
+  /** Discards the answer, including one that has not arrived yet. */
   clear(): void;
 }
 
-/** @param onChange called for each change. */
+/** @param onChange called after each change of state. */
 export function createLoader<Value>(onChange: () => void): Loader<Value> {
   let state: Loading<Value> = NOTHING;
   let last = 0;
@@ -67,7 +67,7 @@ function fieldOf(error: unknown): string | undefined {
   return error instanceof ApiError ? error.field : undefined;
 }
 
-/** A method of the administration API failed. `message` is for people. */
+/** A call of the administration API failed. `message` is shown to the user. */
 export class ApiError extends Error {
   /** Code of the Connect protocol, such as `permission_denied`. */
   readonly code: string;
@@ -82,7 +82,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Asks for a whole list, page after page (AIP-158). Rejects as `ask` does. */
+/** Fetches a whole list, page by page (AIP-158). Rejects as `ask` does. */
 export async function allPages<Page extends { readonly nextPageToken?: string }>(
   ask: (page: { readonly pageSize: number; readonly pageToken: string }) => Promise<Page>,
 ): Promise<readonly Page[]> {
@@ -93,22 +93,22 @@ export async function allPages<Page extends { readonly nextPageToken?: string }>
   return pages;
 }
 
-/** The place in a list that comes in pages (AIP-158). */
+/** Position in a paginated list (AIP-158). */
 export interface Pages {
-  /** Asks for the page that is shown; empty for the first. */
+  /** Page token of the current page; empty for the first. */
   readonly token: string;
-  /** From 1 on. */
+  /** Page number, starting at 1. */
   readonly number: number;
   readonly hasNext: boolean;
-  /** What the answer for this page said of the next one. */
+  /** Stores the `nextPageToken` from the answer for this page. */
   noteNext(token: string | undefined): void;
   forward(): void;
   back(): void;
-  /** To the first page, of another list. */
+  /** Back to the first page, for a new list. */
   reset(): void;
 }
 
-/** Starts at the first page. A token leads forward only, so those of the pages before are kept. */
+/** Starts at the first page. Page tokens lead only forward, so the earlier ones are kept for going back. */
 export function createPages(): Pages {
   let tokens = [""];
   let next = "";

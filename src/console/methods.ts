@@ -12,7 +12,7 @@ import type {
 import type { GetSessionRequestJson, SessionJson } from "../../gen/relay/admin/v1/session_pb.js";
 import type * as Webhook from "../../gen/relay/admin/v1/webhook_pb.js";
 
-/** The methods that the console calls: what each takes and answers. */
+/** Request and response types of the methods that the console calls. */
 export interface Methods {
   "ApplicationService/CreateApplication": [
     Application.CreateApplicationRequestJson,
@@ -78,7 +78,7 @@ export interface Methods {
   "WebhookService/SendTestEvent": [Webhook.SendTestEventRequestJson, Webhook.SendTestEventResponseJson];
 }
 
-/** The methods that answer with a stream. */
+/** Request and message types of the streaming methods. */
 export interface Streams {
   "CallRecordService/WatchCallRecords": [
     CallRecord.WatchCallRecordsRequestJson,

@@ -1,47 +1,47 @@
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { visibleText } from "./text.js";
 
-/** One thing that can be picked. */
+/** One suggestion of a picker. */
 export interface Choice {
-  /** What is sent. */
+  /** The value that is sent. */
   readonly value: string;
-  /** What is read. */
+  /** The text that is shown. */
   readonly label: string;
-  /** What tells it from others of the same name. */
+  /** Distinguishes it from others with the same label. */
   readonly detail?: string;
-  /** Its label means it in other case, too: no other one is told from it by case alone. */
+  /** The label matches regardless of case: no two labels differ only in case. */
   readonly ignoresCase?: true;
 }
 
-/** Of a set that is known, those that have a text in their name or in what is said of them. Pure. */
+/** Filters a known set: keeps the choices whose label or detail contains the text, ignoring case. Pure. */
 export function choicesWith(choices: readonly Choice[], text: string): readonly Choice[] {
   const wanted = text.trim().toLowerCase();
   return choices.filter(({ label, detail = "" }) => `${label} ${detail}`.toLowerCase().includes(wanted));
 }
 
-/** What a picker needs. */
+/** Options of {@link createPicker}. */
 export interface PickerOptions {
-  /** Of its field; begins the ids of its parts. */
+  /** Id of the input; also the prefix of the ids of its parts. */
   readonly id: string;
-  /** What may be meant by a text; asked for while it is typed. */
+  /** Searches for choices that match a text; called while the user types. */
   readonly find: (text: string) => Promise<readonly Choice[]>;
-  /** How a value is read that stands in the field; as it is by default. */
+  /** Label to display for the current value. Default: the value itself. */
   readonly labelOf?: (value: string) => string;
-  /** The value is another one now; what is typed and not picked is a value, too. */
+  /** Called with each new value, including text that was typed but not picked. */
   readonly onValue: (value: string) => void;
 }
 
-/** How a picker stands in a form. */
+/** State of a picker when it is rendered in a form. */
 interface PickerView {
   readonly value: string;
-  /** Ids of what describes the field. */
+  /** Ids of the elements that describe the field. */
   readonly describedBy?: string;
   readonly isWrong?: boolean;
 }
 
 /**
- * A field in which something is searched for and picked (the combobox of ARIA 1.2): names are shown, keys are sent. An
- * exact value may be typed or pasted as well.
+ * A search field with suggestions (the ARIA 1.2 combobox): it shows names and sends keys. An exact value can also be
+ * typed or pasted.
  */
 export interface Picker {
   render(view: PickerView): TemplateResult;
@@ -49,25 +49,25 @@ export interface Picker {
   clear(): void;
 }
 
-/** Typing goes on in this time; then it is searched for. Milliseconds. */
+/** Debounce: the search starts when the user has stopped typing for this long, in milliseconds. */
 const PAUSE_MS = 120;
 
-/** @param onChange it has to be rendered again. */
+/** @param onChange called when the picker must be rendered again. */
 export function createPicker(
   onChange: () => void,
   { id, find, labelOf = (value) => value, onValue }: PickerOptions,
 ): Picker {
-  /** What stands in the field while it has the focus; undefined: the value's label. */
+  /** Text in the field while the user edits it; undefined: the value's label is shown. */
   let typed: string | undefined;
   let choices: readonly Choice[] = [];
-  /** What the choices were searched for; undefined while what is typed now is still searched for. */
+  /** The text that the choices were found for; undefined while a search is running. */
   let soughtText: string | undefined;
   let isOpen = false;
   let active = -1;
   let asked = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param isAsked they are shown in any case. */
+  /** @param isAsked the user asked for suggestions: search at once and always show them. */
   function look(text: string, { isAsked }: { readonly isAsked: boolean }): void {
     clearTimeout(timer);
     asked += 1;
@@ -75,12 +75,12 @@ export function createPicker(
     const own = asked;
     timer = setTimeout(
       async () => {
-        // What cannot be searched for can still be typed.
+        // A failed search shows no suggestions; the value can still be typed.
         const found = await find(text).catch(() => []);
         if (own !== asked) return;
         choices = found;
         soughtText = text;
-        // What is there already needs no suggestion, which would cover what comes below.
+        // A value that is already complete needs no suggestions: they would cover the fields below.
         isOpen = isAsked || !found.some(({ value }) => value === text);
         active = -1;
         onChange();
@@ -104,12 +104,12 @@ export function createPicker(
     close();
   }
 
-  /** To the next one, or round to the first; from none to the first or the last. */
+  /** Moves to the next or previous choice, wrapping around; from none to the first or the last. */
   function move(step: number): void {
     const { length } = choices;
     active = active === -1 && step < 0 ? length - 1 : (active + step + length) % Math.max(1, length);
     onChange();
-    // Once it is shown: a long list scrolls.
+    // After rendering: a long list has to scroll.
     queueMicrotask(() => document.getElementById(`${id}-choice-${active}`)?.scrollIntoView({ block: "nearest" }));
   }
 
@@ -133,7 +133,7 @@ export function createPicker(
     look(typed, { isAsked: false });
   }
 
-  /** What was typed may be the name of one: then that is meant. */
+  /** On blur, text that names exactly one choice picks that choice. */
   function onLeave(): void {
     if (typed !== undefined && typed === soughtText) pick(meantBy(typed, choices));
     typed = undefined;
@@ -158,7 +158,7 @@ export function createPicker(
   };
 }
 
-/** The one that a text is the key of, or else the name; undefined where none is, or several are. Pure. */
+/** The choice whose value, or else whose label, is the text; undefined where none or several match. Pure. */
 function meantBy(text: string, choices: readonly Choice[]): Choice | undefined {
   const wanted = text.trim().toLowerCase();
   const rules: ReadonlyArray<(choice: Choice) => boolean | undefined> = [
@@ -170,7 +170,7 @@ function meantBy(text: string, choices: readonly Choice[]): Choice | undefined {
   return others.length === 0 ? named : undefined;
 }
 
-/** Pressing it must not take the focus from the field first. */
+/** Uses mousedown, with its default prevented: a click would blur the field first. */
 function choiceView(id: string, { label, detail }: Choice, isActive: boolean, onPick: () => void): TemplateResult {
   const press = (event: Event) => {
     event.preventDefault();

@@ -5,7 +5,7 @@ import { createLoader } from "./loading.js";
 import { countText, visibleText } from "./text.js";
 import { busyNotice, type Column, dataTable, problemNotice, type View, type ViewContext } from "./view.js";
 
-/** The providers that the relay knows, narrowed down while typing. */
+/** The relay's providers, filtered while typing. */
 export function createProvidersView({ api, update }: ViewContext): View {
   const found = createLoader<readonly ProviderEntryJson[]>(update);
   let wanted = "";

@@ -2,82 +2,94 @@ import { html, nothing, type TemplateResult } from "./lit-html.js";
 import type { Choice } from "./picker.js";
 import { visibleText } from "./text.js";
 
-/** A call that failed, and whose it was, as far as that is known. */
+/** A failed call and its owner, as far as known. */
 interface FailedCall {
   readonly errorType: string;
   readonly statusCode: number;
-  /** The rule that refused it; empty for none. */
+  /** The rule that refused the call; empty if none did. */
   readonly rule: string;
   readonly publicKey: string;
   readonly userId: string;
   readonly providerName: string;
 }
 
-/** What an error type means, and where something can be done about it. */
+/** Explains an error type and links to the views where it can be fixed. */
 interface Remedy {
   readonly means: string;
-  /** Views by their names in the address, with what their links say. */
+  /** View names as in the address, with the link text. */
   readonly places?: ReadonlyArray<readonly [view: string, text: string]>;
 }
 
-const APPLICATION = ["application", "Look at the application's settings"] as const;
+const APPLICATION = ["application", "View the application's settings"] as const;
 const CLIENT = ["clients", "Store or correct the OAuth client"] as const;
-const CAPTURE = ["application", "Capture the application's calls, to see what goes to and fro"] as const;
-const CONNECTION = ["connection", "Look at the connection"] as const;
+const CAPTURE = ["application", "Capture the application's calls to see requests and answers"] as const;
+const CONNECTION = ["connection", "View the connection"] as const;
 const LINK = ["link", "Make a connect link"] as const;
-const PROVIDERS = ["providers", "Look at the providers"] as const;
+const PROVIDERS = ["providers", "View the providers"] as const;
 const START = ["start", "See what needs attention"] as const;
 
 const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   [
     "CALL_FORMAT_ERROR",
-    { means: "The call is not well formed; its caller was told which field is wrong.", places: [CAPTURE] },
+    { means: "The call is malformed; the error message to the caller names the wrong field.", places: [CAPTURE] },
   ],
   [
     "INVALID_PUBLIC_KEY",
     {
-      means: "There is no application of this public key, or it is disabled.",
-      places: [["applications", "Look at the applications"]],
+      means: "No application has this public key, or the application is disabled.",
+      places: [["applications", "View the applications"]],
     },
   ],
-  ["CALLER_NOT_ALLOWED", { means: "Its caller did not show what the application asks for.", places: [APPLICATION] }],
-  ["INVALID_PROVIDER", { means: "There is no provider of this name.", places: [PROVIDERS] }],
-  ["URL_NOT_ALLOWED", { means: "Its url is not on one of the provider's origins.", places: [PROVIDERS] }],
+  [
+    "CALLER_NOT_ALLOWED",
+    {
+      means: "The caller's origin or address is not allowed, or its proof is missing or wrong.",
+      places: [APPLICATION],
+    },
+  ],
+  ["INVALID_PROVIDER", { means: "There is no provider with this name.", places: [PROVIDERS] }],
+  ["URL_NOT_ALLOWED", { means: "The URL is not on any of the provider's origins.", places: [PROVIDERS] }],
   [
     "CALL_NOT_PERMITTED",
-    { means: "The rules of the application or of its call token do not allow it.", places: [APPLICATION] },
+    { means: "The rules of the application or of the call token do not allow the call.", places: [APPLICATION] },
   ],
   ["INVALID_OAUTHID", { means: "The user has not connected this provider.", places: [LINK] }],
   [
     "REAUTHORIZATION_REQUIRED",
     {
-      means: "The connection has ended, or its token has and cannot be refreshed: the user must connect again.",
+      means: "The connection has ended, or its token has expired and cannot be refreshed. The user must connect again.",
       places: [CONNECTION, LINK],
     },
   ],
   [
     "PROVIDER_UNREACHABLE",
-    { means: "The relay could not reach the provider, or lost it before the answer. It may have done what was asked." },
+    {
+      means:
+        "The relay could not reach the provider, or lost the connection before the answer. The provider may still have performed the request.",
+    },
   ],
-  ["PROVIDER_TIMEOUT", { means: "The provider did not answer in time. It may have done what was asked." }],
-  ["PROVIDER_RESPONSE_INVALID", { means: "The provider's answer could not be read. It may have done what was asked." }],
+  ["PROVIDER_TIMEOUT", { means: "The provider did not answer in time. It may still have performed the request." }],
+  [
+    "PROVIDER_RESPONSE_INVALID",
+    { means: "The provider's answer could not be read. The provider may still have performed the request." },
+  ],
   [
     "RESPONSE_TOO_LARGE",
     {
       means:
-        "The provider's answer is over the limit, or grows too much when decoded. It may have done what was asked.",
+        "The provider's answer is over the size limit, or expands too much when decoded. The provider may still have performed the request.",
     },
   ],
-  ["REQUEST_TOO_LARGE", { means: "The request is over the limit; the pass-through (/via/) takes more." }],
+  ["REQUEST_TOO_LARGE", { means: "The request is over the size limit; the pass-through (/via/) accepts larger ones." }],
   [
     "RATE_LIMITED",
-    { means: "It was over a limit of calls a minute, of the application or of one connection.", places: [APPLICATION] },
+    { means: "The application or the connection has reached its limit of calls per minute.", places: [APPLICATION] },
   ],
   [
     "REFRESH_UNAVAILABLE",
     {
       means:
-        "The token has ended, and could not be refreshed at that moment, or no OAuth client is stored to refresh it.",
+        "The token has expired and could not be refreshed at that moment, or no OAuth client is stored to refresh it.",
       places: [CONNECTION, CLIENT],
     },
   ],
@@ -92,44 +104,44 @@ const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
   [
     "OVERLOADED",
     {
-      means: "The relay had no room for the call or its answer. The provider may have done what was asked.",
-      places: [["figures", "Look at the figures"]],
+      means: "The relay had no capacity for the call or its answer. The provider may still have performed the request.",
+      places: [["figures", "View the figures"]],
     },
   ],
-  ["INTERNAL_ERROR", { means: "A fault of the relay: its log says more, under the call id." }],
+  ["INTERNAL_ERROR", { means: "A fault in the relay. Its log has the details under the call id." }],
 ]);
 
-/** Every error type in its words, for a picker: those of the relay, and the provider's own. */
+/** Choices for an error type picker: the relay's error types, and `API_ERROR` for the provider's own errors. */
 export const ERROR_TYPES: ReadonlyArray<Choice> = [
   ["API_ERROR", "The provider itself answered with an error."] as const,
   ...[...REMEDIES].map(([value, { means }]) => [value, means] as const),
 ].map(([value, detail]) => ({ value, label: value, detail, ignoresCase: true }));
 
-/** Why the caller itself was refused, by the rule. */
+/** Why the caller was refused, by rule. */
 const CALLERS: ReadonlyMap<string, string> = new Map([
-  ["origin", "Its browser origin is not on the application's list."],
-  ["address", "Its client address is not on the application's list."],
-  ["private-key", "It brought a wrong private key."],
-  ["call-token", "It brought a call token that is not good, or no longer."],
-  ["user-signature", "It brought a wrong user signature."],
-  ["proof-missing", "It brought less proof than the application asks for."],
+  ["origin", "The browser origin is not on the application's list."],
+  ["address", "The client address is not on the application's list."],
+  ["private-key", "The private key was wrong."],
+  ["call-token", "The call token was invalid or expired."],
+  ["user-signature", "The user signature was wrong."],
+  ["proof-missing", "The call carried less proof than the application requires."],
 ]);
 
-/** Of what the provider itself refuses. */
+/** Remedy for an error status from the provider. */
 function providerRemedy(statusCode: number): Remedy {
   const answered = `The provider answered with ${statusCode}`;
   if (statusCode === 401 || statusCode === 403) {
-    const means = `${answered}: it does not accept the token for this, or its scope or the user's own rights do not reach so far.`;
+    const means = `${answered}: it does not accept the token for this, or the token's scope or the user's own permissions are not sufficient.`;
     return { means, places: [CONNECTION, LINK, CAPTURE] };
   }
   if (statusCode === 404)
-    return { means: `${answered}: it has no such thing, or not for this user.`, places: [CAPTURE] };
-  if (statusCode === 429) return { means: `${answered}: it was asked too often.` };
+    return { means: `${answered}: the resource does not exist, or not for this user.`, places: [CAPTURE] };
+  if (statusCode === 429) return { means: `${answered}: too many requests.` };
   if (statusCode >= 500) return { means: `${answered}: the fault is on its side.` };
-  return { means: `${answered}: something about the request is not to its liking.`, places: [CAPTURE] };
+  return { means: `${answered}: it rejected the request.`, places: [CAPTURE] };
 }
 
-/** Says in words why a call failed, and leads to where that is mended; nothing of a call that did not fail. */
+/** Explains why a call failed and links to where it can be fixed; nothing for an unknown or empty error type. */
 export function remedyView(call: FailedCall): TemplateResult | typeof nothing {
   const { errorType, statusCode, rule, publicKey, userId, providerName } = call;
   const remedy = errorType === "API_ERROR" ? providerRemedy(statusCode) : REMEDIES.get(errorType);
@@ -141,7 +153,7 @@ export function remedyView(call: FailedCall): TemplateResult | typeof nothing {
     ${places.length === 0 ? nothing : html`<ul>${places.map(([view, text]) => html`<li><a href="#/${view}?${new URLSearchParams(given)}">${text}</a></li>`)}</ul>`}`;
 }
 
-/** Whether what is known names what the view shows. */
+/** Whether enough is known about the call to link to the view. */
 function isComplete(view: string, { publicKey, userId }: FailedCall): boolean {
   if (view === "connection") return publicKey !== "" && userId !== "";
   return publicKey !== "" || !["application", "link", "clients"].includes(view);

@@ -4,29 +4,29 @@ import { choicesWith, createPicker, type Picker } from "./picker.js";
 import { ERROR_TYPES } from "./remedy.js";
 import { NARROW, navigate, type ViewContext } from "./view.js";
 
-/** One field of a search; what stands in it stands in the address, too, so that the view can be sent to somebody. */
+/** One field of a search. Its value is part of the address, so that a search can be shared as a link. */
 export interface SearchField<Name extends string = string> extends Pick<Field, "label" | "choices"> {
   readonly name: Name;
-  /** A line of text by default. */
+  /** Default: `line`. */
   readonly kind?: "line" | "time" | "choice" | "application" | "provider" | "user" | "errorType";
 }
 
-/** What is searched for, by the names of the fields; empty for what does not matter. */
+/** Search values by field name; empty for any. */
 export type Sought<Name extends string = string> = Readonly<Record<Name, string>>;
 
-/** What a search form needs. */
+/** Options of {@link createSearchForm}. */
 interface SearchFormOptions<Name extends string> {
   /** The view's name in the address. */
   readonly view: string;
-  /** What is searched, for those who do not see it. */
+  /** What is searched, for screen readers. */
   readonly label: string;
   readonly fields: ReadonlyArray<SearchField<Name>>;
   readonly button?: string;
 }
 
-/** A form whose sending leads to the address of what it asks for. */
+/** A form that navigates to the address of its search when submitted. */
 export interface SearchForm<Name extends string> {
-  /** What the address asks for; it stands in the fields from then on. */
+  /** Reads the search from the address, fills the fields with it, and returns it. */
   enter(parameters: URLSearchParams): Sought<Name>;
   render(): TemplateResult;
 }
@@ -36,7 +36,8 @@ function isErrorType(text: string): boolean {
 }
 
 /**
- * Pickers of applications, providers, error types and users; of users those of the application that stands beside.
+ * Creates a search form with pickers for applications, providers, error types and users. The user picker suggests users
+ * of the application chosen in the same form.
  */
 export function createSearchForm<Name extends string>(
   { update, directory }: ViewContext,
@@ -67,7 +68,7 @@ export function createSearchForm<Name extends string>(
   function submit(event: SubmitEvent): void {
     event.preventDefault();
     const folded = (event.currentTarget as Element).closest("details");
-    // What was found is below.
+    // Fold the form: the results are below it.
     folded?.removeAttribute("open");
     folded?.querySelector("summary")?.focus();
     navigate(view, Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value.trim()])));
@@ -76,9 +77,9 @@ export function createSearchForm<Name extends string>(
   function fieldOf({ name, label: text, kind, choices = [] }: SearchField): TemplateResult {
     const field = { name, label: text, choices, kind: kind === "time" || kind === "choice" ? kind : "line" } as const;
     const value = values[name] ?? "";
-    // Not before it was searched for: what is typed is not whole yet.
+    // Only after the search: text being typed is incomplete.
     const isUnknown = kind === "errorType" && value !== "" && sought[name] === value && !isErrorType(value);
-    const problem = isUnknown ? "There is no error type of this name." : undefined;
+    const problem = isUnknown ? "There is no error type with this name." : undefined;
     const state = { value, problem, picker: pickers.get(name) };
     return fieldView(field, { id: "search", change, ...state });
   }
@@ -96,7 +97,7 @@ export function createSearchForm<Name extends string>(
         ${fields.map(fieldOf)}
         <button type="submit" class="main">${button}</button>
       </form>`;
-      // The first screen of a phone belongs to what is listed.
+      // On a phone the form is folded, so that the results fit on the first screen.
       if (!matchMedia(NARROW).matches) return form;
       const count = Object.values(sought).filter((value) => value !== "").length;
       return html`<details><summary>Filters${count === 0 ? nothing : ` (${count} in use)`}</summary>${form}</details>`;

@@ -1,17 +1,17 @@
 import type { CallRequestJson } from "../../gen/relay/v1/relay_pb.js";
 
-/** One way to make the call from elsewhere. */
+/** The call as code for another tool. */
 export interface Snippet {
   readonly name: string;
   readonly text: string;
 }
 
 /**
- * The call for a shell and for a program, to be copied. The private key is left to the environment: what is pasted stays
- * in histories and files. Pure.
+ * The call as shell commands and as a program, to be copied. The private key is read from the environment, because
+ * pasted text stays in histories and files. Pure.
  *
- * @param form one that can be read, see `readCall()`.
- * @param headers those of the form, read.
+ * @param form a valid form, see `readCall()`.
+ * @param headers the parsed headers of the form.
  */
 export function snippetsFor(
   form: CallForm,
@@ -30,7 +30,7 @@ export function snippetsFor(
   ];
 }
 
-/** The payload's own text, so that no number is rounded. */
+/** The call as JSON. The payload is copied as text, so that no number is rounded. */
 function callText({ url, method, payload }: CallForm, headers: Readonly<Record<string, string>>): string {
   const members = [`"url":${JSON.stringify(url)}`, `"method":${JSON.stringify(method)}`];
   if (payload.trim() !== "") members.push(`"payload":${payload.trim()}`);
@@ -50,7 +50,7 @@ function curl(
   return `curl ${quoted(url)} \\\n  -H 'content-type: application/json' \\\n${key}  -d ${quoted(call)}`;
 }
 
-/** By reflection: no schema is needed. */
+/** Uses server reflection, so no schema file is needed. */
 function bufCurl(message: string, relayUrl: string, needsKey: boolean): string {
   const cleartext = relayUrl.startsWith("http:") ? " --http2-prior-knowledge" : "";
   const key = needsKey ? KEY_FIELD : "";
@@ -58,7 +58,7 @@ function bufCurl(message: string, relayUrl: string, needsKey: boolean): string {
   return `npx buf curl --protocol grpc${cleartext} \\\n${key}  -d ${quoted(message)} \\\n  ${method}`;
 }
 
-/** JSON is what TypeScript reads as well. */
+/** The message is JSON, which is also valid TypeScript. */
 function typeScript(message: string, relayUrl: string, needsKey: boolean): string {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: it is text of a program
   const options = needsKey ? ', { headers: { authorization: `Bearer ${process.env["RELAY_PRIVATE_KEY"]}` } }' : "";
@@ -77,12 +77,12 @@ console.log(rows[0] && toJson(ResultRowSchema, rows[0]));`;
 
 const KEY_FIELD = `  -H "authorization: Bearer $RELAY_PRIVATE_KEY" \\\n`;
 
-/** For a POSIX shell. */
+/** Quotes text for a POSIX shell. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** JSON whose strings hold nothing that moves a terminal's cursor or hides what follows. */
+/** JSON without control and format characters, which could move a terminal's cursor or hide text: they are escaped. */
 function plain(json: string): string {
   return json.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
     character === "\n" || character === "\t" || character === "\r" ? " " : escaped(character),
@@ -96,25 +96,24 @@ function escaped(character: string): string {
   ).join("");
 }
 
-/** A call as it stands in the form: text, not judged yet. */
+/** A call as typed in the form: text, not validated yet. */
 export interface CallForm {
   readonly publicKey: string;
   readonly userId: string;
   readonly providerName: string;
   readonly method: string;
   readonly url: string;
-  /** JSON of an object; empty for none. */
+  /** A JSON object; empty for none. */
   readonly payload: string;
   /** `name: value`, one a line. */
   readonly headers: string;
-  /** Empty for none. Kept in memory alone. */
+  /** Empty for none. Kept only in memory. */
   readonly privateKey: string;
 }
 
-/** A call that can be sent, or what has to be corrected in the form. */
+/** A call that can be sent, or the field to correct and why. */
 type ReadCall = { readonly call: CallRequestJson } | { readonly field: keyof CallForm; readonly problem: string };
 
-/** An empty form. */
 export const EMPTY_FORM: CallForm = {
   publicKey: "",
   userId: "",
@@ -126,7 +125,7 @@ export const EMPTY_FORM: CallForm = {
   privateKey: "",
 };
 
-/** Reads the form; whatever the relay can judge itself is left to it. Pure. */
+/** Parses the form. What the relay validates itself is not checked here. Pure. */
 export function readCall(form: CallForm): ReadCall {
   const payload = parsePayload(form.payload);
   if (payload === undefined)
@@ -145,7 +144,7 @@ function parsePayload(text: string): Record<string, never> | undefined {
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     return isObject ? (value as Record<string, never>) : undefined;
   } catch {
-    // Said above; the parser's own words quote the text.
+    // The caller reports it; the parser's own message would quote the text.
     return undefined;
   }
 }

@@ -13,10 +13,10 @@ import { createLoader } from "./loading.js";
 import { countText, visibleText } from "./text.js";
 import { busyNotice, moment, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
 
-/** It is looked again while it is shown, in milliseconds. */
+/** Refresh interval while the view is shown, in milliseconds. */
 const EVERY_MS = 60_000;
 
-/** What needs attention, and how the last hour went. */
+/** Start page: what needs attention, and the figures of the last hour. */
 export function createStartView({ api, directory, update }: ViewContext): View {
   const overview = createLoader<OverviewJson>(update);
   const figures = createLoader<GetFiguresResponseJson>(update);
@@ -57,14 +57,14 @@ export function createStartView({ api, directory, update }: ViewContext): View {
   };
 }
 
-/** What a new relay has so far, which tells how far its operator has come. */
+/** What a new relay has so far: shows how far its setup has come. */
 interface Begun {
   readonly applications: readonly ApplicationJson[];
   readonly hasClient: boolean;
   readonly hasConnection: boolean;
 }
 
-/** Two applications are no beginning any more. Rejects with ApiError. */
+/** Looks at the first application only; with two or more, setup counts as done. Rejects with ApiError. */
 async function lookHowFar(api: Api): Promise<Begun> {
   const { applications = [] } = await api.call("ApplicationService/ListApplications", { pageSize: 2 });
   const [{ publicKey = "" } = {}, ...others] = applications;
@@ -77,7 +77,7 @@ async function lookHowFar(api: Api): Promise<Begun> {
   return { applications, hasClient: oauthClients.length > 0, hasConnection: connections.length > 0 };
 }
 
-/** Of a relay on which nobody is connected yet; each step leads to where it is done, as soon as it can be. */
+/** Setup steps, shown until the first connection exists. Each step links to its view once that is possible. */
 function firstSteps({ applications, hasClient, hasConnection }: Begun): TemplateResult | typeof nothing {
   const [{ publicKey = "" } = {}, ...others] = applications;
   if (others.length > 0 || hasConnection) return nothing;
@@ -89,8 +89,8 @@ function firstSteps({ applications, hasClient, hasConnection }: Begun): Template
     <h2 id="first">First steps</h2>
     <ol>
       <li>
-        <a href="#/applications">Create an application</a>: it stands for the program that calls, and has users of its
-        own.${done(hasApplication)}
+        <a href="#/applications">Create an application</a>: it represents the program that makes calls, and has its own
+        users.${done(hasApplication)}
       </li>
       <li>
         ${at("clients", "Enter its OAuth client")} for a provider: the id and the secret that the provider gives
@@ -99,7 +99,7 @@ function firstSteps({ applications, hasClient, hasConnection }: Begun): Template
       <li>${at("link", "Make a connect link")} for a user. Whoever opens it connects an account.</li>
       <li>${at("try", "Try a call")} for that user.</li>
     </ol>
-    <p class="hint">Each page leads on to the next.</p>
+    <p class="hint">Each page links to the next.</p>
   </section>`;
 }
 
@@ -122,16 +122,16 @@ function attentionView(attention: AttentionJson, directory: Directory): Template
       <strong>${what((noun) => countOf(attention, noun))}</strong>${whose}${where}${sinceTime === undefined ? nothing : html`, since ${moment(sinceTime, "")}`}.
       ${visibleText(message)}
     </p>
-    <p>${advice} ${view === undefined ? nothing : html`<a href=${address}>Have a look</a>`}</p>`;
+    <p>${advice} ${view === undefined ? nothing : html`<a href=${address}>Show details</a>`}</p>`;
 }
 
-/** What stands for many is said so. */
+/** The API reports at most 100, which stands for 100 or more. */
 function countOf({ count = 0 }: AttentionJson, noun: string): string {
   return count >= 100 ? `100 or more ${noun}s` : countText(count, noun);
 }
 
 interface Words {
-  /** @param count says how many there are of a noun. */
+  /** @param count formats the count with a noun. */
   readonly what: (count: (noun: string) => string) => string;
   readonly advice: string;
   /** Where to look; the application and the provider are added. */
@@ -142,11 +142,11 @@ const UNKNOWN: Words = { what: () => "Something", advice: "This console is older
 
 const WORDS: Partial<Record<Attention_KindJson, Words>> = {
   KIND_STORE_NOT_WELL: {
-    what: () => "The store is not well",
-    advice: "Calls are refused until it is; the log and relay config check say more.",
+    what: () => "The database has a problem",
+    advice: "Calls are refused until it is fixed; see the log and relay config check.",
   },
   KIND_DISK_NEARLY_FULL: {
-    what: () => "The disk of the database is nearly full",
+    what: () => "The database's disk is nearly full",
     advice: "When it is full, no token can be refreshed.",
   },
   KIND_CLIENT_REFUSED: {
@@ -155,33 +155,33 @@ const WORDS: Partial<Record<Attention_KindJson, Words>> = {
   },
   KIND_REFRESH_FAILING: {
     ...{ what: (count) => `Refreshing fails for ${count("connection")}`, view: "connections?state=failing" },
-    advice: "It may pass by itself; each connection's page says what the provider answers.",
+    advice: "This may resolve itself; each connection's page shows the provider's answer.",
   },
   KIND_REAUTHORIZATION_REQUIRED: {
     what: (count) => `${count("connection")} ended`,
     ...{
       view: "connections?state=STATE_REAUTHORIZATION_REQUIRED",
-      advice: "Only the user can help: by connecting again.",
+      advice: "Only the user can fix this, by connecting again.",
     },
   },
   KIND_EVENTS_WAITING: {
     ...{ what: (count) => `${count("event")} to be delivered`, view: "webhook" },
-    advice: "The receiver refuses what it is sent, or does not answer.",
+    advice: "The receiver rejects the events or does not answer.",
   },
   KIND_EVENTS_GIVEN_UP: {
-    what: (count) => `${count("event")} of the last week given up`,
-    advice: "What was never taken is not sent again; the webhook of each application says which.",
+    what: (count) => `${count("event")} given up in the last week`,
+    advice: "These events will not be sent again; each application's webhook page lists them.",
   },
   KIND_CLOCK_DIFFERS: {
     what: () => "The clocks of the relay and the database differ",
-    advice: "Synchronise both: tokens end by the relay's clock, and figures that several relays count can be wrong.",
+    advice: "Synchronise both: tokens expire by the relay's clock, and figures from several relays can be wrong.",
   },
   KIND_NODE_ENDS: {
-    what: () => "Node.js is at the end of its support",
-    advice: "Install a newer line and restart the relay with it: there are no more security fixes after that day.",
+    what: () => "This version of Node.js is at the end of its support",
+    advice: "Install a newer version and restart the relay with it: after that day there are no more security fixes.",
   },
   KIND_KEY_TO_ROTATE: {
     what: () => "The key that seals tokens is old",
-    advice: "relay key rotate makes a new one, while the relay runs.",
+    advice: "relay key rotate creates a new one while the relay runs.",
   },
 };

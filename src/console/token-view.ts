@@ -9,7 +9,7 @@ import { createLoader } from "./loading.js";
 import type { PickerOptions } from "./picker.js";
 import { moment, problemNotice, type View, type ViewContext } from "./view.js";
 
-/** Makes call tokens: what stands for one user of an application, for a time, within rules. */
+/** Creates call tokens: each acts for one user of an application, for a limited time, within rules. */
 export function createTokenView(context: ViewContext): View {
   const { api, directory, update } = context;
   const found = createLoader<ApplicationJson>(update);
@@ -29,13 +29,13 @@ export function createTokenView(context: ViewContext): View {
         "call-token",
         "Call token",
         callToken,
-        html`It belongs with the one client that calls for this user, which sends it as
-          <code>Authorization: Bearer</code>. It ends ${moment(expireTime, "")}; only a new private key of the
-          application ends it sooner.`,
+        html`Give it only to the client that calls for this user, which sends it as
+          <code>Authorization: Bearer</code>. It expires ${moment(expireTime, "")}; only a new private key of the
+          application invalidates it sooner.`,
       ),
   });
 
-  /** By the very checks that a call goes through. */
+  /** Runs the same checks as a real call. */
   const preview: Form = createForm(context, {
     ...{ id: "preview", method: "CallService/ExplainCall", button: "See what it would allow" },
     fields: () => previewFields(directory.findProviders),
@@ -62,8 +62,8 @@ export function createTokenView(context: ViewContext): View {
     leave: forget,
     render: () => html`<h1 tabindex="-1">Call tokens</h1>
       ${applicationLinks(context, publicKey, "token")} ${problemNotice(found)}
-      ${part("Make a call token", "It stands for one user, for a time, within rules. The relay keeps no list of them.", making)}
-      ${part("Try its terms", "What a call would be told that brings a token of what stands above. Nothing is sent, and no token is made.", preview)}
+      ${part("Make a call token", "A call token allows calls for one user, for a limited time, within rules. The relay keeps no list of call tokens.", making)}
+      ${part("Try its terms", "Shows how a call with such a token would be answered. Nothing is sent, and no token is created.", preview)}
       ${found.value?.callerAuth === "CALLER_AUTH_PUBLIC_KEY" ? openDoor(publicKey) : nothing}`,
   };
 }
@@ -84,7 +84,7 @@ const previewFields = (find: PickerOptions["find"]): readonly Field[] => [
   { name: "url", label: "URL", isWide: true },
 ];
 
-const ANY = "One a line. Empty: any.";
+const ANY = "One per line. Empty: any.";
 
 const fieldsFor = (find: PickerOptions["find"]): readonly Field[] => [
   { name: "userId", label: "User id", path: "user_id", find },
@@ -97,13 +97,13 @@ const fieldsFor = (find: PickerOptions["find"]): readonly Field[] => [
   { name: "hosts", label: "Hosts", kind: "lines", path: "rules.hosts", hint: ANY },
   {
     ...{ name: "paths", label: "Paths", kind: "lines", path: "rules.paths" },
-    hint: "One a line, such as /repos/acme/**: * is one segment, ** any number of them. Empty: any.",
+    hint: "One per line, such as /repos/acme/**: * is one segment, ** any number of them. Empty: any.",
   },
 ];
 
 function openDoor(publicKey: string): TemplateResult {
   return html`<p class="notice bad">
-    This application asks for its public key alone: whoever reads a call token can call without it, and without its
-    rules. <a href=${applicationAddress("application", publicKey)}>Ask for the private key or a signature instead</a>.
+    This application requires only its public key: anyone who sees a call token can also call without it, and so without
+    its rules. <a href=${applicationAddress("application", publicKey)}>Require the private key or a signature instead</a>.
   </p>`;
 }

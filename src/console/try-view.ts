@@ -11,16 +11,16 @@ import { type CallForm, EMPTY_FORM, readCall, type Snippet, snippetsFor } from "
 import { countText, visibleLines, visibleText } from "./text.js";
 import { busyNotice, copyButton, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
 
-/** What came of the last press of a button. */
+/** Result of the last press of a button. */
 interface Tried {
-  /** Without a private key: no secret is kept. */
+  /** Without the private key, so that no secret is kept. */
   readonly call: CallRequestJson;
   readonly explanation: ExplainCallResponseJson;
-  /** Undefined when the call was only explained, or would be refused. */
+  /** Undefined when the call was only explained. */
   readonly row: ResultRowJson | undefined;
 }
 
-/** A form for one call: what would be sent, and what comes back. */
+/** A form for one call: shows what would be sent, and the answer. */
 export function createTryView(context: ViewContext): View {
   const { directory, session, update } = context;
   const tried = createLoader<Tried>(update);
@@ -64,7 +64,7 @@ export function createTryView(context: ViewContext): View {
     return fieldView(field, { id: "try", change: onChange, ...state });
   }
 
-  /** Enter explains it: that does nothing to anybody. */
+  /** Enter explains the call, since explaining has no side effects. */
   function callForm(): TemplateResult {
     const { mayPerform } = session;
     const submit = (event: SubmitEvent) => {
@@ -80,7 +80,7 @@ export function createTryView(context: ViewContext): View {
       <p class="actions">
         <button type="submit" class="main" ?disabled=${tried.isBusy}>Explain</button>
         <button type="button" ?disabled=${tried.isBusy || !mayPerform} @click=${() => attempt(perform)}>Perform the call</button>
-        ${mayPerform ? nothing : html`<span class="hint">Performing is for operators; this token is read-only.</span>`}
+        ${mayPerform ? nothing : html`<span class="hint">This token is read-only: only operators can perform calls.</span>`}
       </p>
     </form>`;
   }
@@ -111,7 +111,7 @@ export function createTryView(context: ViewContext): View {
     enter(parameters) {
       const given = Object.keys(EMPTY_FORM).filter((field) => field !== "privateKey" && parameters.has(field));
       if (given.length === 0) return;
-      // Another call: what is left of the one before is no part of it.
+      // A different call: discard the state of the previous one.
       tried.clear();
       wrong = undefined;
       form = { ...EMPTY_FORM, ...Object.fromEntries(given.map((field) => [field, parameters.get(field) ?? ""])) };
@@ -121,8 +121,8 @@ export function createTryView(context: ViewContext): View {
     },
     render: () => html`<h1 tabindex="-1">Try a call</h1>
       <p class="hint">
-        Explain says what would be sent, or what would refuse it, and sends nothing. Perform sends it to the provider, for
-        the user.
+        Explain shows what would be sent, or what would refuse the call, without sending anything. Perform sends the call to
+        the provider for the user.
       </p>
       ${callForm()}
       ${problemNotice(tried)} ${busyNotice(tried)} ${results()} ${snippets()}`,
@@ -134,17 +134,17 @@ async function explain({ api }: ViewContext, call: CallRequestJson): Promise<Tri
   return { call: { ...call, privateKey: "" }, explanation, row: undefined };
 }
 
-/** Explained first, so that what was sent can be seen beside what came back. */
+/** Explains the call first, so that the request is shown beside the answer. */
 async function perform(context: ViewContext, call: CallRequestJson): Promise<Tried> {
   const explained = await explain(context, call);
   const { row } = await context.api.call("CallService/PerformCall", { call });
   return { ...explained, row };
 }
 
-/** Long enough for the one call. The relay accepts a token for a minute more, since clocks differ. */
+/** Long enough for one call. The relay accepts a token for a minute longer, to allow for clock skew. */
 const PROOF_SECONDS = 60;
 
-/** Performs what was tried, with a proof that an operator may make of any user; the audit trail has it. */
+/** Performs the call with a call token, which an operator may create for any user; creating it is audited. */
 async function performProven(context: ViewContext, { call, explanation }: Tried): Promise<Tried> {
   const { publicKey = "", userId = "", providerName = "" } = call;
   const lifetimeSeconds = Math.min(PROOF_SECONDS, explanation.application?.maxCallTokenSeconds || PROOF_SECONDS);
@@ -155,15 +155,15 @@ async function performProven(context: ViewContext, { call, explanation }: Tried)
 
 function provenView(onPress: () => void, isBusy: boolean): TemplateResult {
   return html`<p class="actions">
-    <button type="button" ?disabled=${isBusy} @click=${onPress}>Perform it with a call token of this user</button>
-    <span class="hint">The token is only for this user at this provider and is accepted for two minutes at most. Making it is audited.</span>
+    <button type="button" ?disabled=${isBusy} @click=${onPress}>Perform it with a call token for this user</button>
+    <span class="hint">The token is only for this user at this provider and is accepted for two minutes at most. Creating it is recorded in the audit trail.</span>
   </p>`;
 }
 
-/** More of an answer is laid out by no browser in a moment, and read by nobody. In characters. */
+/** Limit for displaying an answer, in characters: more would be slow to lay out, and nobody reads it. */
 const MAX_SHOWN = 50_000;
 
-/** The row that came back. */
+/** The result row. */
 function rowView(row: ResultRowJson): TemplateResult {
   const { pincStatus, statusCode = 0, errorType = "", inernalError = "", callId = "", contentType = "" } = row;
   const isGood = pincStatus === "success";
@@ -185,10 +185,10 @@ function dataView({
   if (data === undefined) return nothing;
   const text = typeof data === "string" ? data : JSON.stringify(data, undefined, 2);
   const shown = visibleLines(text.slice(0, MAX_SHOWN));
-  return html`<pre tabindex="0" role="region" aria-label="Answer of the provider">${shown}</pre>
-    ${possiblyTruncated ? html`<p class="hint">Its end may be missing: the provider gave it no length.</p>` : nothing}
-    ${dataEncoding === "" ? nothing : html`<p class="hint">As ${visibleText(dataEncoding)}.</p>`}
-    ${text.length > MAX_SHOWN ? html`<p class="hint">The first ${MAX_SHOWN} of ${text.length} characters.</p>` : nothing}`;
+  return html`<pre tabindex="0" role="region" aria-label="Answer from the provider">${shown}</pre>
+    ${possiblyTruncated ? html`<p class="hint">Its end may be missing: the provider did not state its length.</p>` : nothing}
+    ${dataEncoding === "" ? nothing : html`<p class="hint">Encoding: ${visibleText(dataEncoding)}.</p>`}
+    ${text.length > MAX_SHOWN ? html`<p class="hint">Only the first ${MAX_SHOWN} of ${text.length} characters are shown.</p>` : nothing}`;
 }
 
 function headersView({ headers = {} }: ResultRowJson): TemplateResult | typeof nothing {
@@ -201,7 +201,7 @@ function headersView({ headers = {} }: ResultRowJson): TemplateResult | typeof n
   </details>`;
 }
 
-/** What a call to try may begin with. */
+/** Values to prefill in the form. */
 interface TryStart {
   readonly publicKey?: string;
   readonly userId?: string;
@@ -210,7 +210,7 @@ interface TryStart {
   readonly url?: string;
 }
 
-/** Address of the view to try a call in, with its form filled so far. Pure. */
+/** Address of this view with the form prefilled. Pure. */
 export function tryAddress(start: TryStart): string {
   return `#/try?${new URLSearchParams(Object.entries(start).filter(([, value]) => value !== ""))}`;
 }
@@ -229,7 +229,7 @@ const FIELDS: readonly CallField[] = [
   { name: "providerName", label: "Provider" },
 ];
 
-/** @param method the chosen one, which may be none of the list: a record can bring any. */
+/** @param method the chosen method; it may be missing from the list when it comes from a call record. */
 function methodField(method: string): CallField {
   const choices = [...new Set([...METHODS, method])].map((each) => [each, each] as const);
   return { name: "method", label: "Method", kind: "choice", choices };
@@ -237,11 +237,11 @@ function methodField(method: string): CallField {
 
 const MORE_FIELDS: readonly CallField[] = [
   { name: "payload", label: "Payload: a JSON object", kind: "lines" },
-  { name: "headers", label: "Headers, 'name: value' a line", kind: "lines" },
+  { name: "headers", label: "Headers, one 'name: value' per line", kind: "lines" },
   { name: "privateKey", label: "The application's private key, if it requires one", kind: "secret" },
 ];
 
-/** Where a provider's API is, and what it takes; nothing for one that is not known. */
+/** The hint shows the provider's API origins and documentation; no hint for an unknown provider. */
 function urlField(provider: ProviderJson | undefined): CallField {
   const origins = visibleText((provider?.apiOrigins ?? []).join(" or "));
   const documentation = provider?.documentationUri ? html`. ${documentationLink(provider)}` : nothing;
@@ -249,7 +249,7 @@ function urlField(provider: ProviderJson | undefined): CallField {
   return { name: "url", label: "URL", isWide: true, ...hint };
 }
 
-/** Shows one of the snippets, and lets it be copied. @param onChoose gets the name of another one. */
+/** Shows one of the snippets with a copy button. @param onChoose called with the name of the snippet to show. */
 function snippetsView(snippets: readonly Snippet[], chosen: string, onChoose: (name: string) => void): TemplateResult {
   const shown = snippets.find(({ name }) => name === chosen) ?? snippets[0];
   const choice = ({ name }: Snippet) =>

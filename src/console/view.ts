@@ -4,31 +4,31 @@ import { html, nothing, type TemplateResult } from "./lit-html.js";
 import type { Loading, Pages } from "./loading.js";
 import { countText, visibleLines, visibleText } from "./text.js";
 
-/** Whether there is room for one column alone, as console.css has it. */
+/** Media query for a single-column layout; the same breakpoint as in console.css. */
 export const NARROW = "(max-width: 48rem)";
 
-/** One page of the console, shown under an address of its own. */
+/** One page of the console, with an address of its own. */
 export interface View {
   readonly title: string;
-  /** Its address changes with what is searched for: the focus stays then. */
+  /** Its address changes with each search; the focus then stays where it is. */
   readonly staysInPlace?: boolean;
-  /** Shown from now on. @param parameters what stands behind `?` in the address. */
+  /** Called when the view is shown. @param parameters the query of the address, after `?`. */
   enter(parameters: URLSearchParams): void;
-  /** Not shown any more. */
+  /** Called when the view is no longer shown. */
   leave(): void;
   render(): TemplateResult;
 }
 
-/** What views work with. */
+/** Shared by all views. */
 export interface ViewContext {
   readonly api: Api;
   readonly session: Session;
   readonly directory: Directory;
-  /** Something has changed: everything that is shown is rendered again. */
+  /** Call it after every change of state: renders the whole screen again. */
   readonly update: () => void;
 }
 
-/** Leads to a view, with what it is to show in the address; what is empty is left out. Shows it anew where it is already. */
+/** Opens a view with its parameters in the address, omitting empty ones. Reloads the view if it is already shown. */
 export function navigate(view: string, parameters: Readonly<Record<string, string>>): void {
   const given = Object.entries(parameters).filter(([, value]) => value !== "");
   const hash = `#/${view}${given.length === 0 ? "" : `?${new URLSearchParams(given)}`}`;
@@ -36,18 +36,18 @@ export function navigate(view: string, parameters: Readonly<Record<string, strin
   else location.hash = hash;
 }
 
-/** What went wrong, said at once to those who listen. */
+/** Error notice, announced at once by screen readers. */
 export function problemNotice({ problem }: Pick<Loading<unknown>, "problem">): TemplateResult {
   return html`<div role="alert">${problem === undefined ? nothing : html`<p class="notice bad">${visibleText(problem)}</p>`}</div>`;
 }
 
-/** Says that an answer is on its way. */
+/** Loading indicator. */
 export function busyNotice({ isBusy }: Pick<Loading<unknown>, "isBusy">): TemplateResult {
   return html`<p class="hint" role="status">${isBusy ? "Loading…" : ""}</p>`;
 }
 
 /**
- * Buttons to the pages before and after, where there are any. @param onTurn is to load the page that `pages` leads to then.
+ * Buttons for the previous and the next page, where there are any. @param onTurn loads the page that `pages` then points to.
  */
 export function pager(pages: Pages, isBusy: boolean, onTurn: () => void): TemplateResult | typeof nothing {
   if (!isBusy && pages.number === 1 && !pages.hasNext) return nothing;
@@ -62,41 +62,41 @@ export function pager(pages: Pages, isBusy: boolean, onTurn: () => void): Templa
   </nav>`;
 }
 
-/** One line of a list of steps: its name, and what there is to say. */
+/** One entry of a definition list: a name and its content. */
 export function step(name: unknown, what: unknown): TemplateResult {
   return html`<div><dt>${name}</dt><dd>${what}</dd></div>`;
 }
 
-/** A state in words, with a mark in front that does not depend on colour. */
+/** A state in words, with a mark in front so that it does not depend on colour alone. */
 export function stateMark(isGood: boolean, text: string): TemplateResult {
   return html`<span class=${isGood ? "state good" : "state care"}>${text}</span>`;
 }
 
-/** A word with its meaning, for those who hover over it and for those who listen. */
+/** A word with its explanation, shown on hover and read out by screen readers. */
 export function term(word: string, meaning: string): TemplateResult {
   return html`<span class="term" title=${meaning}>${word}<span class="unseen">. ${meaning}</span></span>`;
 }
 
-/** They fit side by side on a phone. */
+/** A table with this many columns fits on a phone. */
 const FEW_COLUMNS = 4;
 
 /** One column of a table. */
 export interface Column<Row> {
   readonly label: string;
-  /** What the label means, for those who hover or listen. */
+  /** Explanation of the label, shown on hover and read out by screen readers. */
   readonly about?: string;
   readonly cell: (row: Row) => unknown;
-  /** Numbers stand right, under each other. */
+  /** Numbers are right-aligned. */
   readonly isNumeric?: boolean;
-  /** Left out where it is narrow. */
+  /** Hidden on medium-width screens; see console.css. */
   readonly isDetail?: boolean;
 }
 
 /**
- * A table; one of many columns becomes a list of cards where it is narrow. The roles are written out, since a browser forgets them when
- * a table is no longer laid out as one.
+ * A table; on narrow screens a table with many columns becomes a list of cards. The ARIA roles are explicit because
+ * browsers drop the implicit ones when CSS changes the `display` of a table.
  *
- * @param caption for those who do not see it.
+ * @param caption for screen readers only.
  */
 export function dataTable<Row>(
   caption: string,
@@ -127,7 +127,7 @@ function kindOf<Row>({ isNumeric, isDetail }: Column<Row>): string {
   return [isNumeric === true ? "number" : "", isDetail === true ? "detail" : ""].join(" ").trim();
 }
 
-/** A message of HTTP as people read it: its first line, its header fields, and its body where there is one. Pure. */
+/** An HTTP message as readable text: first line, header fields, and the body if there is one. Pure. */
 export function messageText(
   first: string,
   headers: ReadonlyArray<{ readonly name?: string; readonly value?: string }>,
@@ -145,36 +145,37 @@ const UNITS: ReadonlyArray<readonly [unit: Intl.RelativeTimeFormatUnit, seconds:
 ];
 const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "always" });
 
-/** How far a moment is from now, in its largest unit: `in 3 hours`, `5 minutes ago`. Pure. */
+/** Relative time in its largest unit: `in 3 hours`, `5 minutes ago`. Pure. */
 function distanceText(timeMs: number, nowMs: number): string {
   const seconds = Math.round((timeMs - nowMs) / 1000);
   const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ["second", 1];
   return RELATIVE.format(Math.trunc(seconds / length), unit);
 }
 
-/** A length of time in its largest unit: `59 minutes`. Pure. */
+/** A duration in its largest unit: `59 minutes`. Pure. */
 export function lengthText(ms: number): string {
   const [unit, length] = UNITS.find(([, size]) => ms / 1000 >= size) ?? ["second", 1];
   return countText(Math.trunc(ms / 1000 / length), unit);
 }
 
-/** A moment as a person reads it, with the exact one behind it. @param timestamp RFC 3339, as ProtoJSON has it. */
+/** Relative time, with the exact timestamp on hover. @param timestamp RFC 3339, as in ProtoJSON. */
 export function moment(timestamp: string | undefined, otherwise: string): TemplateResult {
   if (timestamp === undefined) return html`${otherwise}`;
   const text = distanceText(Date.parse(timestamp), Date.now());
   return html`<time datetime=${timestamp} title=${timestamp}>${text}</time>`;
 }
 
-/** A time of day, in the browser's own time zone. */
+/** Time of day in the browser's time zone, with the exact timestamp on hover. */
 export function clockTime(timestamp: string): TemplateResult {
   return html`<time datetime=${timestamp} title=${timestamp}>${new Date(timestamp).toLocaleTimeString("en-GB")}</time>`;
 }
 
 /**
- * Copies text, and says so. Where the browser gives no clipboard (cleartext on another machine), the text is selected
- * instead, so that a key copies it.
+ * A button that copies text and confirms it. Where the browser offers no clipboard (plain HTTP from another machine),
+ * it selects the text instead, ready to be copied with the keyboard.
  *
- * @param label what a screen reader says; `targetId` the element that shows the text.
+ * @param label for screen readers.
+ * @param targetId id of the element that shows the text.
  */
 export function copyButton(label: string, text: string, targetId: string): TemplateResult {
   async function copy(event: Event): Promise<void> {

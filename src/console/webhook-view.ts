@@ -7,10 +7,10 @@ import { ApiError, createLoader } from "./loading.js";
 import { countText, visibleText } from "./text.js";
 import { busyNotice, moment, problemNotice, stateMark, step, type View, type ViewContext } from "./view.js";
 
-/** Where one application is told of its connections. */
+/** The webhook that notifies an application about its connections. */
 export function createWebhookView(context: ViewContext): View {
   const { api, update } = context;
-  /** Null: it has none. */
+  /** Null: the application has no webhook. */
   const found = createLoader<WebhookJson | null>(update);
   let publicKey = "";
 
@@ -24,11 +24,13 @@ export function createWebhookView(context: ViewContext): View {
     fields: () => [
       {
         ...{ name: "uri", label: "Address that events are sent to", path: "webhook.uri", isWide: true },
-        hint: "https, on your application's server. Setting it again, also to the same address, makes a new secret.",
+        hint: "https, on your application's server. Setting it again, even to the same address, creates a new secret.",
       },
     ],
     requestFrom: ({ uri = "" }) => ({ webhook: { publicKey, uri } }),
     done: ({ secret = "" }) => {
+      // A used form shows only its result; the new webhook can be deleted as well.
+      removal.clear();
       void load(true);
       return secretView("webhook-secret", "Signing secret", secret, WHERE);
     },
@@ -36,7 +38,7 @@ export function createWebhookView(context: ViewContext): View {
 
   const removal = createForm(context, {
     ...{ id: "remove-webhook", method: "WebhookService/DeleteWebhook", button: "Delete the webhook" },
-    sure: "Events that were not delivered yet are forgotten",
+    ...{ sure: "Undelivered events will be deleted", isLast: true },
     requestFrom: () => ({ publicKey }),
     done: () => {
       void load(true);
@@ -49,7 +51,7 @@ export function createWebhookView(context: ViewContext): View {
     requestFrom: () => ({ publicKey }),
     done: ({ eventId = "" }) => {
       void deliveries.watch({ publicKey }, eventId);
-      return notice(html`The event <span class="id">${eventId}</span> is on its way; below it says how it went.`);
+      return notice(html`The event <span class="id">${eventId}</span> is on its way; the result appears below.`);
     },
   });
 
@@ -72,14 +74,14 @@ export function createWebhookView(context: ViewContext): View {
       ${applicationLinks(context, publicKey, "webhook")} ${problemNotice(found)} ${busyNotice(found)}
       ${found.value === undefined ? nothing : stateOf(found.value)}
       ${part("Set it", nothing, setting)}
-      ${found.value ? part("Try it", "An event of the type webhook.test, about no connection, is sent like every other one.", testing) : nothing}
+      ${found.value ? part("Try it", "Sends an event of the type webhook.test, like any other event but about no connection.", testing) : nothing}
       <section class="part"><h2>Last events</h2>${deliveries.render()}</section>
-      ${part("Delete it", nothing, removal)}`,
+      ${found.value || removal.isOver ? part("Delete it", nothing, removal) : nothing}`,
   };
 }
 
 const WHERE = html`It belongs on the server that receives the events, next to the code that verifies them (Standard
-  Webhooks). It never belongs in a browser or a repository. Events that wait are signed with it, too.`;
+  Webhooks). Never put it in a browser or a repository. Pending events are signed with it as well.`;
 
 function noneFrom(error: unknown): null {
   if (error instanceof ApiError && error.code === "not_found" && error.message.includes("webhook")) return null;
@@ -87,14 +89,14 @@ function noneFrom(error: unknown): null {
 }
 
 function stateOf(webhook: WebhookJson | null): TemplateResult {
-  if (webhook === null) return html`<p>The application has no webhook: it is not told of its connections.</p>`;
+  if (webhook === null) return html`<p>The application has no webhook: it is not notified about its connections.</p>`;
   const { uri = "", updateTime, waitingEventCount = "0", waitingSinceTime } = webhook;
-  const waiting =
+  const pending =
     Number(waitingEventCount) === 0
-      ? stateMark(true, "Nothing waits")
-      : html`${stateMark(false, `${countText(Number(waitingEventCount), "event")} to deliver`)}, the oldest since ${moment(waitingSinceTime, "")}`;
+      ? stateMark(true, "Nothing to deliver")
+      : html`${stateMark(false, `${countText(Number(waitingEventCount), "event")} to deliver`)}, the oldest from ${moment(waitingSinceTime, "")}`;
   return html`<dl class="steps">
     ${step("Address", html`<span class="id">${visibleText(uri)}</span>`)} ${step("Set", moment(updateTime, ""))}
-    ${step("Waiting", waiting)}
+    ${step("Pending", pending)}
   </dl>`;
 }

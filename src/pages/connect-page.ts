@@ -5,19 +5,19 @@ import { type Html, html, visibleText } from "./html.js";
 import type { PageQuery } from "./page-request.js";
 import type { Texts } from "./texts/texts.js";
 
-/** What the connect page shows. */
+/** Input of {@link connectPage}. */
 interface ConnectPageInput {
   readonly connectSession: ConnectSession & { readonly session: string };
   readonly mark: Mark;
   readonly offers: readonly Offer[];
-  /** What has just happened; undefined when nothing has. */
+  /** What has just happened; undefined for nothing. */
   readonly notice: Notice | undefined;
-  /** What the names of the listed providers hold, in any case; empty lists all. */
+  /** Lists only providers whose name contains this text, ignoring case; empty lists all. */
   readonly search: string;
   readonly texts: Texts;
 }
 
-/** A page with more accounts than fit a screen or two has a search, and groups. */
+/** Above this number, which fills a screen or two, the page has a search and groups. */
 const MANY_OFFERS = 12;
 
 /** The page on which a user connects and disconnects accounts. Pure. */
@@ -43,7 +43,7 @@ function listOf({ connectSession, offers, search, texts }: ConnectPageInput): Ht
   const { application, session, userId, providers } = connectSession;
   const isMany = offers.length > MANY_OFFERS;
   const found = isMany ? offers.filter((offer) => isFound(offer, search)) : offers;
-  // A page that was opened for some providers keeps their order.
+  // A page opened for certain providers keeps their order.
   const groups = isMany && search === "" && providers.length === 0 ? groupsOf(found, texts) : undefined;
   const items = (of: readonly Offer[]) => html`<ul role="list">
 ${of.map((offer) => itemFrom(offer, session, texts))}
@@ -55,7 +55,7 @@ ${found.length === 0 && html`<p role="status">${texts.noneFound}</p>`}
 ${groups === undefined ? items(found) : groups.map(([title, members]) => html`<h2 class="group">${title}</h2>${items(members)}`)}`;
 }
 
-/** An id is of any characters: none of them may turn or hide what stands around it. */
+/** A user id may contain any characters; none of them may reorder or hide the text around it. */
 export function userMark(userId: string): Html {
   return html`<strong><bdi>${visibleText(userId)}</bdi></strong>`;
 }
@@ -74,7 +74,7 @@ function isFound({ provider: { name, displayName, aliases } }: Offer, search: st
   return [displayName, name, ...aliases].some((text) => text.toLowerCase().includes(wanted));
 }
 
-/** What the user has connected, and the rest by the first letter of its name, both in order. */
+/** Groups: first the user's connected accounts, then the rest by the first letter of the name; the order is kept. */
 function groupsOf(
   offers: readonly Offer[],
   { yourAccounts }: Texts,
@@ -99,7 +99,7 @@ ${state !== undefined && disconnectForm(offer, session, texts)}
 `;
 }
 
-/** What the eye sees beside each account, the ear hears in a list of links and buttons. */
+/** The link text names the provider for screen readers, which may list links and buttons out of context. */
 function connectLink({ provider, state }: Offer, session: string, { connect, connectAgain }: Texts): Html {
   const query = new URLSearchParams({ session }).toString();
   const look = state === "ACTIVE" ? "button" : "button main";
@@ -124,17 +124,17 @@ function stateOf({ state, canConnect }: Offer, texts: Texts): Html {
   return html`<p class="state care">${canConnect ? texts.endedConnectAgain : texts.ended}</p>`;
 }
 
-/** What has just happened on the connect page, for a person. */
+/** Notice about what has just happened on the connect page. */
 interface Notice {
   /** One sentence without its full stop. */
   readonly title: string;
   /** What it means, or what to do; may be empty. */
   readonly advice: string;
-  /** Whether it is what the person wanted. */
+  /** Whether it is what the user wanted. */
   readonly isGood: boolean;
 }
 
-/** Reads it from the page's own address; undefined when that says nothing that is known. */
+/** Reads the notice from the page's own address; undefined if there is none or it is not a known one. */
 export function noticeFrom(
   { catalog }: Pick<AuthorizationOptions, "catalog">,
   query: PageQuery,

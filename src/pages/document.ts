@@ -8,7 +8,7 @@ import type { Provider } from "../providers/provider.js";
 import { Html, html } from "./html.js";
 import type { Texts } from "./texts/texts.js";
 
-/** The one style sheet: light and dark, at any width and any size of text, with nothing that has to be loaded. */
+/** The only style sheet: light and dark, for any width and text size; it loads nothing. */
 const STYLE = `
 :root { color-scheme: light dark;
   --line: light-dark(#767676, #8f8f8f); --quiet: light-dark(#595959, #b8b8b8);
@@ -64,39 +64,42 @@ form + .hint { margin-top: 1rem; }
 
 /** One page. */
 export interface Page {
-  /** What a screen reader says first: what has just happened, then what the page is for. */
+  /** Read first by screen readers: what has just happened, then what the page is for. */
   readonly title: string;
   readonly main: Html;
-  /** Stands above it; undefined for nothing. */
+  /** The application's mark, shown above `main`; undefined for none. */
   readonly mark?: Mark;
-  /** What its head has besides; undefined for nothing. */
+  /** Additional markup for `<head>`; undefined for none. */
   readonly head?: Html;
-  /** What the window that opened this one is told; undefined for nothing. */
+  /** Message for the window that opened this one; undefined for none. */
   readonly told?: OpenerMessage;
 }
 
-/** What the eye knows an application by: its icon, or its initial, in its own colour where it has one. */
+/** The visual mark of an application: its icon, or its initial, in the application's colour if it has one. */
 export interface Mark extends Pick<Application, "name" | "accentColor"> {
   readonly icon: Uint8Array;
 }
 
-/** A message that pages of one origin alone can read. */
+/** A message that only pages of one origin can read (`postMessage()` with a target origin). */
 interface OpenerMessage {
   readonly origin: string;
   /** JSON. */
   readonly message: string;
 }
 
-/** Says how connecting ended, as `connectAccount()` of the client package hears it. Pure. */
+/** The message with the outcome of connecting that `connectAccount()` of the client package waits for. Pure. */
 export function connectMessage(origin: string, provider: string, outcome: ConnectOutcome): OpenerMessage {
   return { origin, message: JSON.stringify({ type: "provider-call-relay.connect", provider, ...outcome }) };
 }
 
-/** The one script: a page that was opened by nobody who can hear it, since a provider's page cut the tie, ends itself. */
+/**
+ * The only script: sends the message to the opener. Without one, since a provider's page severed the link between the
+ * windows, it closes the window.
+ */
 const SCRIPT = `const { origin, message } = document.currentScript.dataset;
 if (opener) opener.postMessage(JSON.parse(message), origin); else close();`;
 
-/** Escaped it would no longer be what the hash is of. */
+/** Not escaped: the CSP hash covers the exact text. */
 const STYLE_SHEET = new Html(STYLE);
 const TELL_OPENER = new Html(SCRIPT);
 const STYLE_SOURCE = hashSourceOf(STYLE);
@@ -109,13 +112,13 @@ function hashSourceOf(text: string): string {
 
 const NO_MARK: Mark = { name: "", accentColor: "", icon: new Uint8Array(0) };
 
-/** The one rule that is not the same for all applications; anything but a colour stays out of it. */
+/** The only style rule that differs between applications; anything but a hex colour is ignored. */
 function accentStyle({ mark: { accentColor } = NO_MARK }: Page): string | undefined {
   if (!/^#[0-9a-f]{6}$/.test(accentColor)) return undefined;
   return `.mark { background: ${accentColor}; color: ${isLight(accentColor) ? "#000000" : "#ffffff"}; }`;
 }
 
-/** Whether black can be read on it better than white: relative luminance of WCAG 2.2. */
+/** Whether black text has more contrast on the colour than white: relative luminance of WCAG 2.2. */
 function isLight(color: string): boolean {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
     const part = Number.parseInt(color.slice(at, at + 2), 16) / 255;
@@ -124,7 +127,7 @@ function isLight(color: string): boolean {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179;
 }
 
-/** Prints a page as a whole document. @param language of its texts, as RFC 5646 writes it. */
+/** Renders a page as a whole document. @param language of its texts, an RFC 5646 tag. */
 export function documentFrom(page: Page, language: string): string {
   const { title, main, head, told, mark } = page;
   const accent = accentStyle(page);
@@ -159,14 +162,14 @@ export function initialOf(name: string): string {
   return (/[\p{L}\p{N}]/u.exec(name)?.[0] ?? "#").toUpperCase();
 }
 
-/** Fields of every answer to a browser, redirects too: addresses here hold what is somebody's own. */
+/** Fields of every answer to a browser, including redirects, since addresses here contain private data. */
 const PRIVATE_FIELDS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
 };
 
-/** Nothing runs in a page but what its hash names, and nothing is loaded: an icon stands in the page itself. */
+/** Content Security Policy: allows only scripts and styles with a known hash and loads nothing; icons are data URIs. */
 function policyFor(page: Page): string {
   const accent = accentStyle(page);
   const styles = accent === undefined ? STYLE_SOURCE : `${STYLE_SOURCE} ${hashSourceOf(accent)}`;
@@ -175,7 +178,7 @@ function policyFor(page: Page): string {
   return `default-src 'none'; style-src ${styles}${images}; form-action 'self'; frame-ancestors 'none'; base-uri 'none'${scripts}`;
 }
 
-/** Fields of every page: no other site may frame it or see where it was. */
+/** Fields of every page: no other site may frame it or learn its address. */
 const PAGE_FIELDS: Readonly<Record<string, string>> = {
   "content-type": "text/html; charset=utf-8",
   "x-frame-options": "DENY",
@@ -183,13 +186,12 @@ const PAGE_FIELDS: Readonly<Record<string, string>> = {
   ...PRIVATE_FIELDS,
 };
 
-/** What else an answer of a page carries. */
 interface SendOptions {
   /** Value of `Set-Cookie`; undefined for none. */
   readonly cookie?: string | undefined;
 }
 
-/** Answers with a page, in the language of its reader. */
+/** Sends a page in the reader's language. */
 export function sendPage(
   response: HttpResponse,
   statusCode: number,
@@ -207,7 +209,7 @@ export function sendPage(
   response.end(body);
 }
 
-/** Sends the browser on, with a GET (RFC 9110 section 15.4.4). */
+/** Redirects the browser with 303, so that it uses GET (RFC 9110 section 15.4.4). */
 export function sendRedirect(response: HttpResponse, location: string, { cookie }: SendOptions = {}): void {
   response.writeHead(303, { location, "content-length": "0", ...PRIVATE_FIELDS, ...cookieField(cookie) });
   response.end();
@@ -217,7 +219,7 @@ function cookieField(cookie: string | undefined): Readonly<Record<string, string
   return cookie === undefined ? {} : { "set-cookie": cookie };
 }
 
-/** What happened, what it means for the person who reads it, and what it says to those who run the application. */
+/** What happened, what it means for the user, and a detail for those who run the application. */
 interface Message {
   readonly title: string;
   readonly advice: string;
@@ -233,13 +235,13 @@ const KINDS: Partial<Record<Reason, "wrongLink" | "notSetUp">> = {
   PROVIDER_MISCONFIGURED: "notSetUp",
 };
 
-/** What a person is told of an error; one that is not ours says nothing of itself. */
+/** The message to show for an error; an unexpected error shows no detail. */
 export function messageFromError(error: unknown, texts: Texts): Message {
   if (!(error instanceof RelayError)) return { ...texts.notNow, detail: undefined };
   return { ...texts[KINDS[error.reason] ?? "notNow"], detail: error.message };
 }
 
-/** A page that only says something. Pure. */
+/** A page with only a message. Pure. */
 export function messagePage({ title, advice, detail }: Message): Page {
   return {
     title,
@@ -249,7 +251,7 @@ ${detail !== undefined && html`<p class="detail" lang="en">${detail}</p>`}`,
   };
 }
 
-/** A map, since the code is the provider's and may be any word, `constructor` too. */
+/** A map, not an object: the code comes from the provider and may be any word, even `constructor`. */
 const WHY: ReadonlyMap<string, keyof Texts["why"]> = new Map([
   ["access_denied", "denied"],
   ["invalid_grant", "late"],
@@ -260,7 +262,7 @@ const WHY: ReadonlyMap<string, keyof Texts["why"]> = new Map([
   ["unauthorized_client", "notSetUp"],
 ]);
 
-/** What a person is told when an attempt to connect has ended. Pure. */
+/** The message to show when an attempt to connect has ended. Pure. */
 export function messageFromOutcome(
   { displayName }: Pick<Provider, "displayName">,
   outcome: ConnectOutcome,

@@ -40,7 +40,7 @@ import {
 import { textsFor } from "./texts/language.js";
 import { confirmPage, forwardPage, valuesPage } from "./values-page.js";
 
-/** `GET /oauth/connect`: the page. A link is used up by opening it, so its page moves to an address that can be reloaded. */
+/** `GET /oauth/connect`: the connect page. A link opens only once, so it redirects to a reloadable address. */
 async function answerConnectPage(exchange: PageExchange): Promise<void> {
   const { options, response, cookie, texts } = exchange;
   const query = parsePageQuery(exchange.queryText);
@@ -49,14 +49,14 @@ async function answerConnectPage(exchange: PageExchange): Promise<void> {
   const connectSession = await withSession(options, begun);
   if (query.get("link") !== undefined) return sendRedirect(response, pageUri(connectSession.session), { cookie });
   const offers = await offersFor(options, connectSession);
-  // Only an address of ours tells what has happened; one from elsewhere could tell anything.
+  // Trust a notice in the address only with a session of ours: any other address could claim anything.
   const notice = begun.session === undefined ? undefined : noticeFrom(options, query, texts);
   const search = query.get("search") ?? "";
   const mark = await markFor(options, connectSession);
   sendPage(response, 200, connectPage({ connectSession, mark, offers, notice, search, texts }), { cookie, texts });
 }
 
-/** `POST /oauth/connect`: the page's one form, which ends a connection. */
+/** `POST /oauth/connect`: the disconnect form of the page. */
 async function answerDisconnect(exchange: PageExchange): Promise<void> {
   const { options, response, browser } = exchange;
   const form = parsePageQuery(await readForm(exchange));
@@ -71,12 +71,12 @@ async function answerDisconnect(exchange: PageExchange): Promise<void> {
   sendRedirect(response, pageUri(connectSession.session ?? "", { provider: providerName, outcome }));
 }
 
-/** Address of an open page, with what has just happened. */
+/** Address of an open page, with the outcome of the last action. */
 function pageUri(session: string, happened: Readonly<Record<string, string>> = {}): string {
   return `${CONNECT_PATH}?${new URLSearchParams({ session, ...happened })}`;
 }
 
-/** `GET /oauth/callback`: where providers send the browser back to. It goes on to where it came from. */
+/** `GET /oauth/callback`: providers redirect the browser here; it is then sent back to where it came from. */
 async function answerCallback(exchange: PageExchange): Promise<void> {
   const { options, response, browser, queryText } = exchange;
   const result = await finishAuthorization(options, new URLSearchParams(queryText), browser);
@@ -102,14 +102,14 @@ function sendOutcome(
   }
 }
 
-/** Never a caller's to see, and not for an address. */
+/** Parameters that must not appear in an address. */
 const TOKENS = ["access_token", "id_token", "refresh_token"];
-/** Of an address; servers in front of the relay take so much. */
+/** Maximum length of the redirect's address; servers in front of the relay accept this much. */
 const MAX_CALLBACK_LENGTH = 6000;
 
 /**
- * `POST /oauth/callback`: the same by a form that the provider lets the browser send (OAuth 2.0 Form Post Response Mode). The
- * browser has no cookie with it, since it comes from another site, but shows one when it follows a redirect with GET.
+ * `POST /oauth/callback`: the same for a provider that answers with a form (OAuth 2.0 Form Post Response Mode). The form
+ * comes from another site, so the browser sends no cookie with it; it does when it follows the redirect with GET.
  */
 async function answerPostedCallback(exchange: PageExchange): Promise<void> {
   const parameters = new URLSearchParams(await readForm(exchange));
@@ -120,8 +120,9 @@ async function answerPostedCallback(exchange: PageExchange): Promise<void> {
 }
 
 /**
- * `GET /oauth/connect/{provider}`: sends the browser to the provider, or asks for what its address takes first. A browser that
- * has seen no page of ours yet is shown whose account it connects to what: the session of that page, or of this, leads on.
+ * `GET /oauth/connect/{provider}`: sends the browser to the provider, or first asks for the values that the provider's
+ * address needs. A browser that has not seen a page of ours yet gets the confirmation page; continuing needs the session
+ * of that page or of the connect page.
  */
 async function answerStart(exchange: PageExchange, rawName: string): Promise<void> {
   const { options, response, browser, cookie, texts } = exchange;
@@ -131,7 +132,7 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
   requireListed(connectSession, provider.name);
   const fixed = fixedFrom(connectSession, provider);
   const given = query.pick(valuesOf(provider, "asked").map(({ name }) => name));
-  // What is secret is never in an address, so there is nothing to be done but to ask.
+  // Secrets are never in an address, so they always have to be asked for.
   if (!hasOwnPage(provider)) {
     requireLink(connectSession);
     const question = await connectByValues(options, { ...connectSession, provider, fixed, given: undefined });
@@ -177,7 +178,7 @@ async function markFor(
   return { name, accentColor, icon: await applications.iconOf(id) };
 }
 
-/** What is asked of the user of a connect session. */
+/** A question for the user of a connect session. */
 interface Asked {
   readonly provider: Provider;
   readonly question: Question;
@@ -213,11 +214,11 @@ async function answerValues(exchange: PageExchange, rawName: string): Promise<vo
   const { application, isPage, redirectUri, openerOrigin } = connectSession;
   const session = isPage ? connectSession.session : undefined;
   const result = { provider, outcome: { outcome: "success" }, redirectUri, openerOrigin, session } as const;
-  // A form's redirects are held against form-action.
+  // Not a redirect, which Chromium would check against form-action.
   sendOutcome(exchange, result, (uri) => sendPage(response, 200, forwardPage(application.name, uri, texts), { texts }));
 }
 
-/** What the link has counts whatever the browser says, and is not asked for. */
+/** Values fixed by the connect link: the browser cannot override them, and they are not asked for. */
 function fixedFrom({ originParameters = {} }: ConnectSession, provider: Provider): ValueTexts {
   const asked = valuesOf(provider, "asked").map(({ name }) => name);
   return Object.fromEntries(Object.entries(originParameters).filter(([name]) => asked.includes(name)));
@@ -227,13 +228,13 @@ function fixedFrom({ originParameters = {} }: ConnectSession, provider: Provider
 interface PagesOptions {
   readonly authorization: AuthorizationOptions;
   readonly clientAddress: (request: HttpRequest) => string;
-  /** Counts one request of a client's network. Resolves to the whole seconds to wait, 0 when it is within the limit. */
+  /** Counts one request from a client's network. Resolves to the whole seconds to wait; 0 when within the limit. */
   readonly takeRequest: (network: string) => Promise<number>;
 }
 
 type Answer = (exchange: PageExchange, rest: string) => Promise<void>;
 
-/** Method → answer, of each path. A map, since over HTTP/2 a method may be any word, `constructor` too. */
+/** Handler by method. A map, not an object: over HTTP/2 a method may be any word, even `constructor`. */
 type Answers = ReadonlyMap<string, Answer>;
 const CONNECT: Answers = new Map([
   ["GET", answerConnectPage],
@@ -249,14 +250,14 @@ const CALLBACK: Answers = new Map([
 ]);
 const VARIABLE = "{provider_name}";
 
-/** Path of each page, with its variable as OpenAPI writes one, and what it answers to which method. */
+/** Path of each page, with its variable in OpenAPI notation, and its handlers by method. */
 export const PAGE_ROUTES: ReadonlyArray<{ readonly path: string; readonly answers: Answers }> = [
   { path: CONNECT_PATH, answers: CONNECT },
   { path: `${CONNECT_PATH}/${VARIABLE}`, answers: START },
   { path: CALLBACK_PATH, answers: CALLBACK },
 ];
 
-/** What browsers see: the connect page, the way to one provider, and the way back. */
+/** Handles the pages for browsers: the connect page, the start for one provider, and the callback. */
 export function createPagesHandler(options: PagesOptions): PathHandler {
   return (request, response, path) => {
     if (path === "/") return Promise.resolve(answerHome(request, response));
@@ -273,7 +274,7 @@ export function createPagesHandler(options: PagesOptions): PathHandler {
   };
 }
 
-/** `GET /`: somebody looks whether anything is there. It tells nothing of what is stored. */
+/** `GET /`: a page that says that a relay runs here; it reveals nothing that is stored. */
 function answerHome({ method = "", headers }: HttpRequest, response: HttpResponse): void {
   const texts = textsFor(headers["accept-language"]);
   if (method === "GET" || method === "HEAD") {
@@ -289,7 +290,7 @@ function answersFor(path: string): readonly [Answers | undefined, string] {
   return [undefined, ""];
 }
 
-/** What stands for the variable, empty where there is none; undefined when it is another path. */
+/** Value of the template's variable, empty if it has none; undefined when the path does not match. */
 function variableOf(template: string, path: string): string | undefined {
   if (!template.endsWith(VARIABLE)) return path === template ? "" : undefined;
   const prefix = template.slice(0, -VARIABLE.length);
@@ -297,7 +298,7 @@ function variableOf(template: string, path: string): string | undefined {
   return rest === "" || rest.includes("/") ? undefined : rest;
 }
 
-/** A person reads what went wrong, on a page. */
+/** Reports errors as a page for people. */
 async function answerOrExplain(
   { authorization, clientAddress, takeRequest }: PagesOptions,
   request: HttpRequest,

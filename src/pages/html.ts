@@ -1,4 +1,4 @@
-/** Markup that is safe to send: every value that was put into it is escaped. */
+/** Markup that is safe to send: every value in it is escaped. */
 export class Html {
   readonly text: string;
 
@@ -18,8 +18,8 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Builds markup from a template: text is escaped, for content and quoted attributes alike; markup, and lists of it, go
- * in as they are; undefined and false leave nothing.
+ * Builds markup from a template. Text is escaped, for content and quoted attributes alike; markup and lists of markup
+ * are inserted unchanged; undefined and false insert nothing.
  */
 export function html(strings: TemplateStringsArray, ...values: readonly Value[]): Html {
   return new Html(strings.reduce((markup, text, at) => markup + text + textFrom(values[at]), ""));
@@ -31,7 +31,7 @@ function textFrom(value: Value): string {
   return value instanceof Html ? value.text : value.map(({ text }) => text).join("");
 }
 
-/** Text of somebody, with what would act on the text around it shown as a mark: control characters, and formats such as bidirectional ones. */
+/** Untrusted text with each control and format character (such as bidirectional ones) replaced by U+FFFD. */
 export function visibleText(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\ufffd");
 }

@@ -12,26 +12,27 @@ import {
 } from "../oauth/connect-session.js";
 import type { Texts } from "./texts/texts.js";
 
-/** One request of a browser. */
+/** One request from a browser. */
 export interface PageExchange {
   readonly options: AuthorizationOptions;
   readonly request: HttpRequest;
   readonly response: HttpResponse;
-  /** What stands behind the question mark. */
+  /** The query, without the question mark. */
   readonly queryText: string;
   readonly address: string;
-  /** In the language that the browser asks for. */
+  /** Texts in the browser's language. */
   readonly texts: Texts;
-  /** The browser's cookie. */
+  /** Value of the browser's cookie. */
   readonly browser: string;
-  /** The field that gives it to the browser; undefined when the browser has it. */
+  /** `Set-Cookie` value to send; undefined when the browser already has the cookie. */
   readonly cookie: string | undefined;
 }
 
 /**
- * Whose browser this is, by what its address carries: an open page's session, a link, or the proof of a call.
+ * Finds the connect session of a browser by what its address carries: the session of an open page, a connect link, or
+ * the proof of a call.
  *
- * @param isPage whether an address with a proof opens the connect page.
+ * @param isPage whether an address with a proof opens the connect page, not the flow for one provider.
  */
 export async function connectSessionFor(
   exchange: PageExchange,
@@ -46,7 +47,7 @@ export async function connectSessionFor(
   return connectSessionFromQuery(options, connectSessionQueryFrom(query, address, isPage), browser);
 }
 
-/** Throws RelayError CALLER_NOT_ALLOWED when the session is for connecting one provider, without the page. */
+/** Throws RelayError CALLER_NOT_ALLOWED when the session is only for connecting one provider, without the page. */
 export function requirePage({ isPage }: Pick<ConnectSession, "isPage">): void {
   if (isPage) return;
   throw new RelayError("CALLER_NOT_ALLOWED", "This address is for connecting one provider only. Start again.");
@@ -58,7 +59,7 @@ export function requireListed({ providers }: Pick<ConnectSession, "providers">, 
   throw new RelayError("CALLER_NOT_ALLOWED", "This page was not opened for this provider. Start again.");
 }
 
-/** Whose browser sends a request, and the cookie for one that has none. */
+/** Identifies the browser by its cookie, or creates a cookie for it. */
 export function browserOf(
   { publicUrl }: AuthorizationOptions,
   request: HttpRequest,
@@ -70,19 +71,20 @@ export function browserOf(
   return { browser, cookie: cookie.write(browser) };
 }
 
-/** The cookie that tells one browser from another: 256 random bits, which stand for nothing by themselves. */
+/** The cookie that identifies a browser: 256 random bits, which carry no information. */
 interface BrowserCookie {
-  /** The browser's value; undefined when it has none that counts. */
+  /** The browser's value; undefined when it has none or an invalid one. */
   read(cookieHeader: string | undefined): string | undefined;
-  /** The `Set-Cookie` field that gives it one. */
+  /** Value of the `Set-Cookie` field. */
   write(value: string): string;
 }
 
 const VALUE = /^[A-Za-z0-9_-]{43}$/;
 
 /**
- * Creates the cookie's use. Over https it is one that neither a sibling domain nor plain http can set (RFC 6265bis
- * section 4.1.3). SameSite is Lax, since the provider's redirect to the callback comes from another site.
+ * Reads and writes the browser cookie. Over https it has the `__Host-` prefix, so that neither a sibling domain nor
+ * plain http can set it (RFC 6265bis section 4.1.3). SameSite is Lax, since the provider's redirect to the callback
+ * comes from another site.
  */
 export function createBrowserCookie(isSecure: boolean): BrowserCookie {
   const name = isSecure ? "__Host-relay-browser" : "relay-browser";
@@ -93,7 +95,7 @@ export function createBrowserCookie(isSecure: boolean): BrowserCookie {
         .map((pair) => pair.trim())
         .filter((pair) => pair.startsWith(`${name}=`))
         .map((pair) => pair.slice(name.length + 1));
-      // Two of them: somebody else has set one.
+      // Two cookies of this name: somebody else has set one of them.
       const [value = ""] = values.length === 1 ? values : [];
       return VALUE.test(value) ? value : undefined;
     },
@@ -101,13 +103,16 @@ export function createBrowserCookie(isSecure: boolean): BrowserCookie {
   };
 }
 
-/** Of the connect page's form, many times over, and of a form with some keys of the greatest length. */
+/** Size limit of a form: far above the connect page's own form, and enough for several keys of maximum length. */
 const MAX_FORM_BYTES = 32 * 1024;
 
-/** Forms are small: what they hold is not counted. */
+/** Forms are small, so their memory is not counted. */
 const UNCOUNTED = { reserve: () => true, release() {}, whenEvicted() {} };
 
-/** Reads a urlencoded form. Rejects with RelayError REQUEST_TOO_LARGE, or CALL_FORMAT_ERROR when it is none or cut short. */
+/**
+ * Reads a urlencoded form. Rejects with RelayError REQUEST_TOO_LARGE, or CALL_FORMAT_ERROR when the body is not a form or
+ * is truncated.
+ */
 export async function readForm({ request, response }: PageExchange): Promise<string> {
   if (!/^application\/x-www-form-urlencoded\b/i.test(request.headers["content-type"] ?? ""))
     throw formatError("The request is not a form. Use the page's own buttons.");
@@ -121,20 +126,21 @@ export async function readForm({ request, response }: PageExchange): Promise<str
 
 const MAX_VALUE_LENGTH = 4096;
 
-/** Parameters of a page's address or form, each at most once. */
+/** Parameters of a page's address or form; each may occur once. */
 export interface PageQuery {
-  /** Undefined when it is missing or empty. Throws RelayError CALL_FORMAT_ERROR when it stands twice, is too long or no UTF-8. */
+  /** Undefined when missing or empty. Throws RelayError CALL_FORMAT_ERROR when repeated, too long or not UTF-8. */
   get(name: string): string | undefined;
-  /** Those among `names` that are there. */
+  /** Those of `names` that are present. */
   pick(names: readonly string[]): ReadonlyMap<string, string>;
 }
 
 /**
- * Reads a query or a form. A private key in it is refused: a browser's history and every log on the way would have it.
+ * Parses a query or a form. A private key in it is refused: it would end up in the browser's history and in every log
+ * on the way.
  * Throws RelayError CALL_FORMAT_ERROR or CALLER_NOT_ALLOWED.
  */
 export function parsePageQuery(text: string): PageQuery {
-  // Whatever a client sends as bytes that are no ASCII, nobody knows in which charset.
+  // The charset of raw non-ASCII bytes is unknown.
   if (/[^\x21-\x7e]/.test(text)) throw formatError("The address holds characters that must be percent-encoded.");
   const parameters = new URLSearchParams(text);
   if (parameters.getAll("private_key").some((value) => value !== "")) throw privateKeyShown();
@@ -142,7 +148,7 @@ export function parsePageQuery(text: string): PageQuery {
     const values = parameters.getAll(name);
     if (values.length > 1) throw formatError(`${name} is given more than once. Send it once.`);
     const [value = ""] = values;
-    // What bytes that are no UTF-8 become: two different ids would be the same.
+    // URLSearchParams decodes invalid UTF-8 to U+FFFD, so that two different ids could become the same.
     if (value.includes("\ufffd")) throw formatError(`${name} is not correctly percent-encoded. Encode it as UTF-8.`);
     if (value.length > MAX_VALUE_LENGTH) throw formatError(`${name} is longer than ${MAX_VALUE_LENGTH} characters.`);
     return value === "" ? undefined : value;
@@ -159,12 +165,12 @@ export function parsePageQuery(text: string): PageQuery {
   };
 }
 
-/** What an application's own address says of the session. Throws RelayError CALL_FORMAT_ERROR. */
+/** The session parameters in an address that an application built. Throws RelayError CALL_FORMAT_ERROR. */
 export function connectSessionQueryFrom(query: PageQuery, address: string, isPage: boolean): ConnectSessionQuery {
   return {
     publicKey: query.get("public_key") ?? "",
     userId: query.get("user_id") ?? "",
-    // A browser that is sent here names no origin; one that does is not what this page is for.
+    // A browser that navigates here sends no origin.
     proof: {
       privateKeys: [],
       callToken: undefined,

@@ -6,23 +6,24 @@ import type { Mark, Page } from "./document.js";
 import { type Html, html, visibleText } from "./html.js";
 import type { Texts } from "./texts/texts.js";
 
-/** Who connects what. */
+/** Who connects which provider. */
 interface Connecting {
   readonly provider: Pick<Provider, "name" | "displayName" | "origins" | "kind" | "oauth1" | "oauth2">;
   readonly mark: Mark;
   readonly userId: string;
   readonly session: string;
-  /** What the user wrote before, or the address has. */
+  /** Values that the user entered before, or that the address contains. */
   readonly given: ReadonlyMap<string, string>;
   readonly texts: Texts;
 }
 
 /**
- * Stands in front of the provider where the browser has seen no page of ours yet: says whose account is about to be used by
- * whom. Without it a stranger's link would connect the account of whoever opens it, since many a provider asks nothing of a
- * user who has agreed before (RFC 9700 section 4.7.1, RFC 6819 section 4.4.1.8). The way on needs the session of this page. Pure.
+ * Confirmation page, shown before the provider when the browser has not seen a page of ours yet: says whose account is
+ * about to be used by which application. Without it, a stranger's link would connect the account of whoever opens it,
+ * since many providers do not ask again when a user has agreed before (RFC 9700 section 4.7.1, RFC 6819 section
+ * 4.4.1.8). Continuing requires the session of this page. Pure.
  *
- * @param scopes what is asked for, by the provider's own names.
+ * @param scopes the requested scopes, by the provider's own names.
  */
 export function confirmPage(
   { provider, mark, userId, session, given, texts }: Connecting,
@@ -49,21 +50,20 @@ ${scopes.map((scope) => scopeItem(scope, oauth2?.scopeDescriptions ?? {}))}
 </ul>`;
 }
 
-/** A description is in English, whatever the language of the page is: a scope's name says less, in any language. */
+/** Descriptions are in English in every language of the page: a bare scope name would say less. */
 function scopeItem(scope: string, descriptions: Readonly<Record<string, string>>): Html {
   const name = html`<code>${visibleText(scope)}</code>`;
   if (!Object.hasOwn(descriptions, scope)) return html`<li>${name}</li>`;
   return html`<li><span lang="en">${descriptions[scope]}</span> ${name}</li>`;
 }
 
-/** What the page asks for. */
 interface ValuesPageInput extends Connecting {
   readonly question: Question;
 }
 
 /**
- * Asks for what stands with a connection: the address of the user's account, such as the name of a shop, or keys. Keys are in
- * no address and on no page again. Pure.
+ * Asks for the values of a connection: the address of the user's account, such as the name of a shop, or keys. Keys
+ * never appear in an address, and are never shown again. Pure.
  */
 export function valuesPage(input: ValuesPageInput): Page {
   const { provider, mark, userId, question, given, session, texts } = input;
@@ -88,7 +88,7 @@ ${!isEntered && html`<p class="hint">${texts.confirmOnlyIf(mark.name)}</p>`}`,
   };
 }
 
-/** @param isEntered whether what is entered is secret, and the application gets to use it. */
+/** @param isEntered whether the values are keys entered here, which the application can then use. */
 function introFor(
   { provider: { displayName }, mark, question: { values }, texts }: ValuesPageInput,
   isEntered: boolean,
@@ -101,7 +101,7 @@ function introFor(
   return html`<p>${texts.withThis(user, displayName)} ${isKept} ${texts.enterOnlyIf(mark.name)}</p>`;
 }
 
-/** What is wrong, as the title says it, and as the page does. */
+/** The problem with the entered values: for the page title, and as a notice. */
 function problemFor(
   { displayName }: Connecting["provider"],
   values: readonly ConnectionValue[],
@@ -123,13 +123,13 @@ function problemNotice(title: string, advice: Html): Html {
 }
 
 interface Field {
-  /** Undefined when nothing was. */
+  /** What the user wrote; undefined for nothing. */
   readonly written: string | undefined;
   readonly isFirst: boolean;
   readonly problem: Question["problem"];
 }
 
-/** Label, help and choices are the definition's, in English. */
+/** Label, help and choices come from the provider's definition, in English. */
 function fieldFor(value: ConnectionValue, provider: Connecting["provider"], field: Field, texts: Texts): Html {
   const { name, help, isOptional, isHost, defaultValue, choices, keyFileMember } = value;
   const { displayName, kind } = provider;
@@ -163,7 +163,7 @@ function labelOf({ name, label }: ConnectionValue, displayName: string): string 
   return label === "" ? `${displayName} ${wordsOf(name)}` : label;
 }
 
-/** Shows where in the address the part is that is asked for. */
+/** Shows which part of the account's address is asked for. */
 function hostHint({ origins }: Connecting["provider"], name: string, texts: Texts): Html {
   const rule = origins.find((each) => each.kind === "template" && each.parameters.includes(name));
   const template = rule?.kind === "template" ? rule.template : "";
@@ -178,10 +178,11 @@ function wordsOf(name: string): string {
 }
 
 /**
- * Takes the browser on after a form, to a provider or back to an application. A redirect would not do: Chromium holds a form's whole chain of
- * redirects against `form-action`, and where a provider sends the browser next is not known. Pure.
+ * Sends the browser on after a form, to a provider or back to an application. It is a page with a refresh, not a
+ * redirect: Chromium checks a form's whole redirect chain against `form-action`, and where a provider redirects next is
+ * not known. Pure.
  *
- * @param name where it goes, for people.
+ * @param name display name of the destination.
  */
 export function forwardPage(name: string, uri: string, texts: Texts): Page {
   const title = texts.onTheWayTo(name);

@@ -117,7 +117,7 @@ describe("the pages, for everybody", NEEDS_CHROMIUM, () => {
             - link "Connect Acme"
           - listitem:
             - heading "Business-Administration-and-Reporting Suite" [level=2]
-            - paragraph: "No longer connected: connect again to go on using it"
+            - paragraph: "No longer connected: connect again to keep using it"
             - link "Connect again to Business-Administration-and-Reporting Suite"
             - button "Disconnect Business-Administration-and-Reporting Suite"
           - listitem:
@@ -136,7 +136,7 @@ describe("the pages, for everybody", NEEDS_CHROMIUM, () => {
     expect(await heardOn(page)).toMatchInlineSnapshot(`
       "- main:
         - heading "Connect Widgets & Co" [level=1]
-        - paragraph: Your Widgets & Co account has an address of its own. Which one is it?
+        - paragraph: Your Widgets & Co account has its own address. What is it?
         - paragraph:
           - text: Example Notes wants to use your Widgets & Co account for its user
           - strong: ada
@@ -146,7 +146,7 @@ describe("the pages, for everybody", NEEDS_CHROMIUM, () => {
           - text: Open Widgets & Co in another window, copy its address from the address bar, and paste it here.
         - text: Widgets & Co shop
         - paragraph:
-          - text: What stands for
+          - text: The part of your account's address in place of
           - strong: shop
           - text: in https://
           - strong: shop

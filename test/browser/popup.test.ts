@@ -113,7 +113,7 @@ describe("a page of the application", NEEDS_CHROMIUM, () => {
     await signInAndAllow(popup);
     expect(await result()).toEqual({ outcome: "success", provider: PROVIDER });
     await openFor("javascript:alert(document.domain)");
-    await expect(result()).rejects.toThrow(/no web address/);
+    await expect(result()).rejects.toThrow(/not an http or https URL/);
   });
 
   it("is told when no window opens, when the user closes it, and when it takes too long", async () => {

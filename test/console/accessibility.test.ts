@@ -95,7 +95,7 @@ describe("the console, for everybody", NEEDS_CHROMIUM, () => {
     await go(page, `#/application?publicKey=${publicKey}`);
     await page.getByRole("form", { name: "Save" }).waitFor();
     await page.getByRole("button", { name: "Delete the application" }).click();
-    await page.getByText("Tick this to go on.").waitFor();
+    await page.getByText("Tick this box to continue.").waitFor();
     for (const summary of await page.locator("details.command summary").all()) await summary.click();
     await check(page, "an application");
     for (const [part, button] of [
@@ -115,7 +115,7 @@ describe("the console, for everybody", NEEDS_CHROMIUM, () => {
     await check(page, "a connection");
     await go(page, "#/find?text=ada");
     // Comes last.
-    await page.getByText("Calls for a user are looked for").waitFor();
+    await page.getByText("A user's calls are searched").waitFor();
     await check(page, "what is found");
   }
 

@@ -44,7 +44,7 @@ describe("applications in the console", NEEDS_CHROMIUM, () => {
     const page = await world.openView("Applications", { permissions: ["clipboard-read", "clipboard-write"] });
     const creation = await openCreation(page);
     await creation.getByLabel("Browser origins that may call").fill("https://one.example\n\nhttps://two.example");
-    await creation.getByLabel("Rules that all its calls must fit").fill('{"sandbox": [{"methods": ["GET"]}]}');
+    await creation.getByLabel("Rules that all its calls must match").fill('{"sandbox": [{"methods": ["GET"]}]}');
     await creation.getByLabel("Name", { exact: true }).fill("it's new");
     expect(await command(page, "Create the application").textContent()).toBe(
       `printf %s '{"sandbox":[{"methods":["GET"]}]}' | relay app create --caller-auth signed-user --allow-origin https://one.example --allow-origin https://two.example --call-rules - 'it'\\''s new'`,
@@ -120,11 +120,11 @@ describe("applications in the console", NEEDS_CHROMIUM, () => {
     await page.locator("#creation-allowedOrigins:focus").waitFor();
     expect(await page.locator("#creation-allowedOrigins-wrong").textContent()).toContain('has "not one", which');
     await creation.getByLabel("Browser origins that may call").fill("");
-    await creation.getByLabel("Rules that all its calls must fit").fill("[]");
+    await creation.getByLabel("Rules that all its calls must match").fill("[]");
     await send.click();
     await page.locator("#creation-callRules:focus").waitFor();
     await page.getByText("The rules must be a JSON object of lists").waitFor();
-    await page.getByText("It is shown once the form can be read.").first().waitFor({ state: "attached" });
+    await page.getByText("Shown once the form is valid.").first().waitFor({ state: "attached" });
   });
 
   it("get an icon that is chosen, seen and taken away again, and what is none is refused beside it", async () => {
@@ -169,7 +169,7 @@ describe("applications in the console", NEEDS_CHROMIUM, () => {
   it("are edited with what was stored in the form, and not over what somebody else has changed since", async () => {
     const { page, application } = await openApplication();
     const settings = form(page, "Save");
-    await settings.getByLabel("Calls a minute, of all users").fill("600");
+    await settings.getByLabel("Calls per minute, for all users").fill("600");
     await settings.getByLabel("Name", { exact: true }).fill("renamed");
     const colour = settings.getByLabel("Colour of its mark");
     await colour.fill("red");
@@ -245,7 +245,7 @@ describe("applications in the console", NEEDS_CHROMIUM, () => {
     const before = await found(application);
     await page.getByRole("button", { name: "Rotate the private key" }).click();
     await page.locator("#rotate-sure:focus").waitFor();
-    await page.getByText("Tick this to go on.").waitFor();
+    await page.getByText("Tick this box to continue.").waitFor();
     expect((await found(application))?.privateKeyHash).toEqual(before?.privateKeyHash);
     await page.keyboard.press("Space");
     await page.keyboard.press("Tab");
@@ -273,7 +273,7 @@ describe("applications in the console", NEEDS_CHROMIUM, () => {
       `relay app capture --minutes 5 ${application.publicKey}`,
     );
     await minutes.press("Enter");
-    await page.getByText("Calls are captured; it ends").waitFor();
+    await page.getByText("Capturing has started. It ends").waitFor();
     expect((await found(application))?.captureUntil).toBeGreaterThan(0);
     expect(await lastAudit(application.publicKey)).toMatchObject({ method: "CallRecordService.StartCallCapture" });
     await page.getByRole("button", { name: "Stop capturing" }).click();
@@ -294,7 +294,7 @@ describe("applications in the console", NEEDS_CHROMIUM, () => {
 
   it("are shown to a read-only token with every control greyed, the reason, and the commands", async () => {
     const { page, application } = await openApplication({ token: ADMIN_TOKENS.readOnly });
-    await page.getByText("This token is read-only: changing anything is for operators.").first().waitFor();
+    await page.getByText("This token is read-only: only operators can make changes.").first().waitFor();
     const controls = page.locator("main form").locator("input, select, textarea, button");
     expect(await controls.count()).toBeGreaterThan(10);
     expect(await controls.and(page.locator(":enabled")).count()).toBe(0);

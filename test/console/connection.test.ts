@@ -43,16 +43,19 @@ describe("the page of a connection", NEEDS_CHROMIUM, () => {
     const page = await openConnection(application, "ada");
     await state(page).getByText("Refreshing fails").waitFor();
     await state(page).getByText("answers with an error of its own").waitFor();
-    await state(page).getByText("It may pass by itself.").waitFor();
+    await state(page).getByText("This may resolve itself.").waitFor();
     expect(await state(page).getByRole("definition").allTextContents()).toEqual(
-      expect.arrayContaining([expect.stringMatching(/ends in 59 minutes; of \d+ (hour|minutes)/), "server_error"]),
+      expect.arrayContaining([
+        expect.stringMatching(/expires in 59 minutes; \d+ % of its lifetime of \d+ (hour|minutes) has passed/),
+        "server_error",
+      ]),
     );
     await state(page).getByRole("link", { name: "Shop of ada" }).waitFor();
-    await page.getByText("The same as a command: Refresh it now").click();
+    await page.getByText("Equivalent command: Refresh it now").click();
     expect(await command(page, "Refresh it now").textContent()).toBe(
       `relay connection refresh --app ${application.publicKey} --user ada --provider sandbox`,
     );
-    await page.getByText("None is kept.").waitFor();
+    await page.getByText("None recorded.").waitFor();
     await press(page, "Refresh it now");
     await page.getByText("Refreshed: it has a new access token.").waitFor();
     const row = page.getByRole("table", { name: "Last refreshes" }).locator("tbody tr");
@@ -82,7 +85,7 @@ describe("the page of a connection", NEEDS_CHROMIUM, () => {
     const connection = (await world.harness.store.connections.find(key)) ?? expect.unreachable();
     await world.harness.store.connections.requireReauthorization(connection, "invalid_grant", Date.now());
     const page = await openConnection(application, "cleo");
-    await state(page).getByText("The provider has ended the refresh token").waitFor();
+    await state(page).getByText("The provider no longer accepts the refresh token").waitFor();
     expect(await page.getByRole("button", { name: "Refresh it now" }).count()).toBe(0);
     await state(page).getByRole("link", { name: "Make a connect link" }).click();
     await press(page, "Make the connect link");
@@ -101,7 +104,7 @@ describe("the page of a connection", NEEDS_CHROMIUM, () => {
     await open("webhook", { publicKey }).then(async (page) => {
       await page.getByLabel("Address that events are sent to").fill(receiver.url);
       await press(page, "Set the webhook");
-      await page.getByText("Signing secret, shown this once").waitFor();
+      await page.getByText("Signing secret, shown only once").waitFor();
       await press(page, "Send a test event");
       await page.getByRole("cell", { name: "webhook.test" }).waitFor();
       await page.getByRole("cell", { name: /Delivered \(status 204\)/ }).waitFor();
@@ -170,14 +173,14 @@ describe("settings in the console", NEEDS_CHROMIUM, () => {
   it("write what was changed and nothing else, so that what others change meanwhile stays", async () => {
     const { publicKey } = await world.harness.createApplication({ name: "Before", callsPerMinute: 5 });
     const page = await open("application", { publicKey });
-    await page.getByLabel("Calls a minute, of all users").waitFor();
+    await page.getByLabel("Calls per minute, for all users").waitFor();
     await press(page, "Save");
     await page.getByText("Nothing was changed.").waitFor();
     const masks: unknown[] = [];
     page.on("request", (request) => {
       if (request.url().endsWith("/UpdateApplication")) masks.push(JSON.parse(request.postData() ?? "{}").updateMask);
     });
-    await page.getByLabel("Calls a minute, of all users").fill("7");
+    await page.getByLabel("Calls per minute, for all users").fill("7");
     expect(await command(page, "Save").textContent()).toBe(`relay app update --calls-per-minute 7 ${publicKey}`);
     await press(page, "Save");
     await page.getByText("Saved.").waitFor();

@@ -201,12 +201,12 @@ describe("the console", NEEDS_CHROMIUM, () => {
     const since = new Date(FAILING.since).toISOString();
     await refresh.locator(`time[datetime^="${since.slice(0, 19)}"]`).waitFor();
     await showView(page, "Applications");
-    await page.getByText("sandbox (refuses the client since 2027-01-15T08:00:00Z)").waitFor();
+    await page.getByText("sandbox (has refused the client since 2027-01-15T08:00:00Z)").waitFor();
     await showView(page, "Start");
     const attentions = page.getByRole("region", { name: "What needs attention" }).getByRole("listitem");
     await attentions.filter({ hasText: "The provider refuses the OAuth client" }).waitFor();
     const failing = attentions.filter({ hasText: "Refreshing fails for 1 connection." });
-    await failing.getByRole("link", { name: "Have a look" }).click();
+    await failing.getByRole("link", { name: "Show details" }).click();
     await refresh.waitFor();
     await harness.store.connections.delete(key, Date.now());
     await harness.store.oauthClients.noteRefused(client, undefined);
@@ -233,7 +233,7 @@ describe("the console", NEEDS_CHROMIUM, () => {
   it("says that the url of a call that was refused is not recorded", async () => {
     const page = await world.openView("Live calls");
     await world.call("", { call: { url: "https://elsewhere.example/", method: "GET" } });
-    await rowsOf(page, "Last calls").getByText("its url is not recorded").first().waitFor();
+    await rowsOf(page, "Last calls").getByText("its URL is not recorded").first().waitFor();
   });
 
   it("says what to set before a copied call is run that needs the private key", async () => {
@@ -264,7 +264,7 @@ describe("the console", NEEDS_CHROMIUM, () => {
     await page.getByLabel("Payload: a JSON object").fill(JSON.stringify({ [MARKUP]: MARKUP }));
     await page.getByRole("button", { name: "Perform the call" }).click();
     await page.getByRole("heading", { name: "This came back" }).waitFor();
-    await page.getByRole("region", { name: "Answer of the provider" }).getByText("onerror=").waitFor();
+    await page.getByRole("region", { name: "Answer from the provider" }).getByText("onerror=").waitFor();
     await fillCall(page, { Provider: MARKUP });
     await page.getByRole("button", { name: "Explain" }).click();
     await page.getByText("INVALID_PROVIDER").waitFor();
@@ -351,7 +351,7 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
     const page = await world.openView("Connections");
     await page.getByLabel("User id begins with").fill("ada");
     await page.getByRole("button", { name: "Search" }).click();
-    await page.getByRole("alert").getByText("Name the application as well").waitFor();
+    await page.getByRole("alert").getByText("Choose the application as well").waitFor();
     await page.getByLabel("Application", { exact: true }).fill(world.application.publicKey);
     await page.getByRole("button", { name: "Search" }).click();
     await page.getByRole("link", { name: "Try a call for ada at sandbox" }).click();
@@ -383,7 +383,12 @@ describe("live calls in the console", NEEDS_CHROMIUM, () => {
     const label = await page.getByRole("img", { name: /Time of the last \d+ calls/ }).getAttribute("aria-label");
     expect(label).toMatch(/the provider took [\d.]+ m?s, the relay [\d.]+ m?s\.$/);
     const parts = page.getByRole("table", { name: "Where the time went" }).locator("tbody tr td:first-child");
-    expect(await parts.allTextContents()).toEqual(["Relay", "Waits for a token or a turn", "Provider", "Whole call"]);
+    expect(await parts.allTextContents()).toEqual([
+      "Relay",
+      "Waits for a token or in the queue",
+      "Provider",
+      "Whole call",
+    ]);
   });
 
   it("stand still while paused, said aloud neither, and go on with what came meanwhile", async () => {
@@ -480,12 +485,14 @@ describe("live calls in the console", NEEDS_CHROMIUM, () => {
     for (const told of [`POST ${url}`, "x-key-name: seen", "authorization: [masked]", body]) {
       expect(sent).toContain(told);
     }
-    expect(await capture.getByRole("region", { name: "Answer of the provider" }).textContent()).toContain("[redacted]");
+    expect(await capture.getByRole("region", { name: "Answer from the provider" }).textContent()).toContain(
+      "[redacted]",
+    );
     expect(await page.evaluate("globalThis.ran")).toBeUndefined();
     expect(await page.content()).not.toContain(token);
     const other = await world.openView("Live calls", { token: ADMIN_TOKENS.readOnly });
     await open(other);
-    await other.getByText("shown to tokens with the role operator").waitFor();
+    await other.getByText("shown only to operators").waitFor();
     expect(await other.getByRole("region", { name: "Capture" }).count()).toBe(0);
   });
 
@@ -538,7 +545,7 @@ describe("trying a call in the console", NEEDS_CHROMIUM, () => {
     expect(await field.getAttribute("aria-activedescendant")).toBe("try-providerName-choice-0");
     await field.press("Enter");
     expect([await field.inputValue(), await field.getAttribute("aria-expanded")]).toEqual(["zoom", "false"]);
-    const documentation = page.getByRole("link", { name: "Documentation of the API of Zoom" });
+    const documentation = page.getByRole("link", { name: "Documentation of the Zoom API" });
     expect(await documentation.getAttribute("href")).toBe("https://developers.zoom.us/docs/api/");
     expect([await documentation.getAttribute("target"), await documentation.getAttribute("rel")]).toEqual([
       ...["_blank", "noreferrer"],

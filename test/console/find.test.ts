@@ -39,7 +39,7 @@ describe("the search box", NEEDS_CHROMIUM, () => {
     await expect
       .poll(async () => {
         await find(page, String(callId));
-        await page.getByRole("region", { name: "Record" }).or(page.getByText("Nothing was found.")).waitFor();
+        await page.getByRole("region", { name: "Record" }).or(page.getByText("Nothing found.")).waitFor();
         return page.getByRole("region", { name: "Record" }).count();
       })
       .toBe(1);
@@ -60,7 +60,7 @@ describe("the search box", NEEDS_CHROMIUM, () => {
         await find(page, String(callId));
         const record = page.getByRole("region", { name: "Record" });
         await record
-          .or(page.getByText("Looking among the calls of users…", { exact: true }))
+          .or(page.getByText("Searching the calls of users…", { exact: true }))
           .or(page.getByRole("alert").getByText("The relay"))
           .first()
           .waitFor();
@@ -97,7 +97,7 @@ describe("the search box", NEEDS_CHROMIUM, () => {
     await page.getByRole("link", { name: "Warehouse Two" }).click();
     await page.getByRole("heading", { level: 1, name: "Application" }).waitFor();
     await find(page, "nothing of this name");
-    await page.getByText("Nothing was found.").waitFor();
+    await page.getByText("Nothing found.").waitFor();
     await page.route(/ListCallRecords/, (route) =>
       route.request().postDataJSON().userId === undefined ? route.continue() : route.abort(),
     );
@@ -123,10 +123,10 @@ describe("a question of the search box", NEEDS_CHROMIUM, () => {
     await find(page, "gus");
     await page.getByRole("link", { name: "gus-and-sons" }).waitFor();
     await page.locator("section", { hasText: "Connections of this user" }).getByRole("alert").waitFor();
-    await page.getByRole("status").getByText("Looking among request ids…", { exact: true }).waitFor();
-    expect(await page.getByText("Nothing was found.").count()).toBe(0);
+    await page.getByRole("status").getByText("Searching request ids…", { exact: true }).waitFor();
+    expect(await page.getByText("Nothing found.").count()).toBe(0);
     answer?.();
-    await page.getByText("Looking among").waitFor({ state: "hidden" });
+    await page.getByText("Searching").waitFor({ state: "hidden" });
     await page.getByRole("link", { name: "gus-and-sons" }).waitFor();
   });
 });
@@ -166,7 +166,7 @@ describe("searches of the console", NEEDS_CHROMIUM, () => {
     for (const text of texts) expect(text).toMatch(/^[A-Z_]+\s+[A-Z].+\.$/);
     await errorType.fill("no such thing");
     await errorType.press("Enter");
-    await sent.getByText("There is no error type of this name.").waitFor();
+    await sent.getByText("There is no error type with this name.").waitFor();
     await errorType.fill("itself answered");
     await sent.getByRole("option", { name: /^API_ERROR/ }).waitFor();
     await errorType.press("ArrowDown");
@@ -178,7 +178,7 @@ describe("searches of the console", NEEDS_CHROMIUM, () => {
     await sent.getByRole("button", { name: "Search" }).click();
     await sent.getByText("No such call is recorded.").waitFor();
     await go(page, "#/calls?userId=gus");
-    await page.getByText("Choose an application: user ids").waitFor();
+    await page.getByText("Choose an application: each application").waitFor();
     expect(await page.getByRole("table", { name: "Recorded calls" }).count()).toBe(0);
   });
 

@@ -101,12 +101,12 @@ describe("a new operator with nothing but a browser", NEEDS_CHROMIUM, () => {
     await hands.press(link(page, "Try a call").last());
     await hands.type(field(page, "URL"), `${sandbox.origin}/me`);
     await hands.press(button(page, "Perform the call"));
-    await page.getByText("It brought less proof than the application asks for.").waitFor();
+    await page.getByText("The call carried less proof than the application requires.").waitFor();
     // The button belongs to what is shown, whatever stands in the form by now.
     await field(page, "User id").fill("eve");
     await field(page, "URL").fill(`${sandbox.origin}/items`);
     const [made, performed] = ["CreateCallToken", "PerformCall"].map((name) => page.waitForRequest(new RegExp(name)));
-    await hands.press(button(page, "Perform it with a call token of this user"));
+    await hands.press(button(page, "Perform it with a call token for this user"));
     await page.getByText("Success, status 200").waitFor();
     expect((await made)?.postDataJSON()).toEqual({
       ...{ publicKey: expect.any(String), userId: "ada", providerNames: ["sandbox"], lifetimeSeconds: 60 },
@@ -123,9 +123,9 @@ describe("a new operator with nothing but a browser", NEEDS_CHROMIUM, () => {
     expect(await status()).toBe(200);
     await hands.press(link(page, "Connections"));
     await hands.press(link(page, "Open the connection of ada at sandbox"));
-    await hands.press(page.getByLabel("Calls for this user end now"));
+    await hands.press(page.getByLabel("Calls for this user will fail"));
     await hands.press(button(page, "Delete the connection"));
-    await page.getByText("Its token is revoked at the provider.").waitFor();
+    await page.getByText("The token was revoked at the provider.").waitFor();
     expect(await status()).toBe(401);
     expect(hands.steps).toBe(23);
   });
@@ -144,7 +144,7 @@ describe("a new operator with nothing but a browser", NEEDS_CHROMIUM, () => {
         .poll(async () => {
           await page.getByLabel("Find a call, a request, a user or an application").fill(userId);
           await button(page, "Find").click();
-          await page.getByText("Calls for a user are looked for").waitFor();
+          await page.getByText("A user's calls are searched").waitFor();
           return call.count();
         })
         .toBe(1);

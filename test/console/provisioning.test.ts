@@ -49,10 +49,10 @@ describe("OAuth clients in the console", NEEDS_CHROMIUM, () => {
     await press(page, "Store the client");
     await page.locator("#client-clientId:focus").waitFor();
     expect(await page.locator("#client-clientId-wrong").textContent()).toContain("oauth_client.client_id is missing.");
-    await page.getByLabel("Customers that the client is for").fill("nonsense");
+    await page.getByLabel("Customers that this client is for").fill("nonsense");
     await press(page, "Store the client");
     await page.getByText("Each line must be name=value").waitFor();
-    await page.getByLabel("Customers that the client is for").fill("");
+    await page.getByLabel("Customers that this client is for").fill("");
     await page.getByLabel("Client id").fill("the-client");
     await page.getByLabel("Client secret").fill("CANARY_client_secret");
     expect(await page.getByLabel("Client secret").getAttribute("autocomplete")).toBe("new-password");
@@ -68,13 +68,13 @@ describe("OAuth clients in the console", NEEDS_CHROMIUM, () => {
     expect(await lastAudit(application)).toEqual(["alice", "OAuthClientService.UpdateOAuthClient", "DONE"]);
 
     await page.getByRole("link", { name: "Change or delete the client at sandbox" }).click();
-    await page.getByText("Empty: the stored one stays.").waitFor();
+    await page.getByText("Leave empty to keep the stored one.").waitFor();
     await page.getByLabel("Scope to ask users for").fill("read write");
     await press(page, "Store the client");
     await page.getByRole("cell", { name: "read write" }).waitFor();
     const changed = await oauthClients.find(application.id, "sandbox");
     expect(changed).toMatchObject({ clientId: "the-client", scope: "read write", clientSecret: stored?.clientSecret });
-    await page.getByLabel("Forget the stored secret").check();
+    await page.getByLabel("Remove the stored secret").check();
     await press(page, "Store the client");
     await page.getByRole("cell", { name: "none", exact: true }).waitFor();
     expect((await oauthClients.find(application.id, "sandbox"))?.clientSecret).toBeUndefined();
@@ -129,7 +129,7 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
       `relay connection put --app ${application.publicKey} --user grace --provider sandbox < connection.json`,
     );
     await press(page, "Store the connection");
-    await page.getByText("Calls of grace can be made now.").waitFor();
+    await page.getByText("Calls for grace can be made now.").waitFor();
     expect(await connections.find(key)).toMatchObject({ scope: "read", state: "ACTIVE" });
     expect(await response.inputValue()).toBe("");
     expect(await page.content()).not.toContain("CANARY_typed_token");
@@ -137,14 +137,14 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
     await page.getByRole("region", { name: "State" }).getByText("Works").waitFor();
 
     await press(page, "Delete the connection");
-    await page.getByText("Tick this to go on.").waitFor();
-    await page.getByLabel("Do not tell the provider").check();
+    await page.getByText("Tick this box to continue.").waitFor();
+    await page.getByLabel("Do not revoke the token at the provider").check();
     expect(await command(page, "Delete the connection").textContent()).toBe(
       `relay connection delete --app ${application.publicKey} --user grace --provider sandbox --no-revoke`,
     );
-    await page.getByLabel("Calls for this user end now").check();
+    await page.getByLabel("Calls for this user will fail").check();
     await press(page, "Delete the connection");
-    await page.getByText("Deleted the connection. The provider was not told.").waitFor();
+    await page.getByText("Deleted the connection. The token was not revoked at the provider.").waitFor();
     expect(await connections.find(key)).toBeUndefined();
     expect(await lastAudit(application)).toEqual(["alice", "ConnectionService.DeleteConnection", "DONE"]);
     expect(world.harness.logLines.join("\n")).not.toContain("CANARY_typed_token");
@@ -158,7 +158,7 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
     await page.locator(".problem").getByText("secrets.api_key").waitFor();
     await apiKey.fill("CANARY_api_key");
     await press(page, "Store the connection");
-    await page.getByText("Calls of ada can be made now.").waitFor();
+    await page.getByText("Calls for ada can be made now.").waitFor();
     const key = { applicationId: application.id, userId: "ada", providerName: "sendgrid" };
     expect(await world.harness.store.connections.find(key)).toMatchObject({ tokenType: "api_key" });
     await showView(page, "Connections");
@@ -193,22 +193,34 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
       provider: "razorpay",
       fields: { "Key ID": "rzp_key_of_ada", "Key secret": "CANARY_password" },
       values: { username: "rzp_key_of_ada" },
+      refresh: "Not needed",
+    },
+    {
+      kind: "oauth1",
+      provider: "bricklink",
+      fields: {
+        ...{ "Consumer key": "own-consumer", "Consumer secret": "CANARY_consumer_secret" },
+        ...{ "Token value": "CANARY_token", "Token secret": "CANARY_token_secret" },
+      },
+      values: { client_id: "own-consumer" },
+      refresh: "Not needed",
     },
     {
       kind: "client_credentials",
       provider: "twitchapp",
       fields: { "Client ID": "own-client", "Client secret": "CANARY_client_secret" },
       values: { client_id: "own-client" },
+      refresh: "Automatic",
     },
   ])(
-    "take what the kind $kind asks for, show what is no secret, and end",
-    async ({ kind, provider, fields, values }) => {
+    "take what the kind $kind asks for, show what is no secret and whether it is refreshed, and end",
+    async ({ kind, provider, fields, values, refresh }) => {
       const { page, application } = await open("connection", { query: `&userId=ada&providerName=${provider}` });
       await page.getByText("There is no connection of this user").waitFor();
       for (const [label, text] of Object.entries(fields)) await page.getByLabel(label, { exact: true }).fill(text);
       expect(await page.getByLabel("Token response of the provider").count()).toBe(0);
       await press(page, "Store the connection");
-      await page.getByText("Calls of ada can be made now.").waitFor();
+      await page.getByText("Calls for ada can be made now.").waitFor();
       const key = { applicationId: application.id, userId: "ada", providerName: provider };
       const { connections } = world.harness.store;
       expect(await connections.find(key)).toMatchObject({ tokenType: kind, originParameters: values });
@@ -216,10 +228,14 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
         .getByRole("definition")
         .getByText(Object.values(values)[0] as string)
         .waitFor();
+      const steps = page.getByRole("region", { name: "State" }).getByRole("definition");
+      expect((await steps.allTextContents()).includes("Not needed")).toBe(refresh === "Not needed");
       await showView(page, "Connections");
+      const row = page.getByRole("table", { name: "Connections" }).getByRole("row").filter({ hasText: provider });
+      await row.getByRole("cell", { name: refresh, exact: true }).waitFor();
       expect(await page.content()).not.toContain("CANARY");
       await go(page, `#/connection?publicKey=${application.publicKey}&userId=ada&providerName=${provider}`);
-      await page.getByLabel("Calls for this user end now").check();
+      await page.getByLabel("Calls for this user will fail").check();
       await press(page, "Delete the connection");
       await page.getByText("Deleted the connection.").waitFor();
       expect(await connections.find(key)).toBeUndefined();
@@ -244,7 +260,7 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
     const answered = page.waitForResponse(/PutConnection/);
     answer.release();
     await (await answered).finished();
-    await page.getByLabel("Do not tell the provider").check();
+    await page.getByLabel("Do not revoke the token at the provider").check();
     expect(await command(page, "Delete the connection").textContent()).toContain("--user bob --provider sandbox");
     expect(await page.getByLabel("User id").inputValue()).toBe("bob");
   });
@@ -293,6 +309,7 @@ describe("webhooks in the console", NEEDS_CHROMIUM, () => {
   it("are set with a secret that is shown once, and deleted", async () => {
     const { page, application } = await open("webhook");
     await page.getByText("The application has no webhook").waitFor();
+    expect(await page.getByRole("button", { name: "Delete the webhook" }).count()).toBe(0);
     const uri = page.getByLabel("Address that events are sent to");
     await uri.fill("nowhere");
     await uri.press("Enter");
@@ -303,22 +320,27 @@ describe("webhooks in the console", NEEDS_CHROMIUM, () => {
     await page.locator("#webhook-result:focus").waitFor();
     const secret = (await page.getByRole("region", { name: "Signing secret", exact: true }).textContent()) ?? "";
     expect(secret).toMatch(/^whsec_/);
-    await page.getByText("Nothing waits").waitFor();
+    await page.getByText("Nothing to deliver").waitFor();
     expect(await lastAudit(application)).toEqual(["alice", "WebhookService.PutWebhook", "DONE"]);
     await page.getByRole("link", { name: "Call tokens" }).click();
     await page.getByRole("heading", { level: 1, name: "Call tokens" }).waitFor();
     expect(await page.content()).not.toContain(secret);
     await page.goBack();
-    await page.getByText("Nothing waits").waitFor();
+    await page.getByText("Nothing to deliver").waitFor();
     expect(await page.content()).not.toContain(secret);
     expect(await command(page, "Delete the webhook").textContent()).toBe(
       `relay webhook delete --app ${application.publicKey}`,
     );
-    await page.getByLabel("Events that were not delivered yet are forgotten").check();
+    await page.getByLabel("Undelivered events will be deleted").check();
     await press(page, "Delete the webhook");
     await page.getByText("The application has no webhook").waitFor();
     expect(await world.harness.store.webhooks.findEndpoint(application.id)).toBeUndefined();
     expect(await lastAudit(application)).toEqual(["alice", "WebhookService.DeleteWebhook", "DONE"]);
+    await page.getByText("Deleted the webhook.").waitFor();
+    expect(await page.getByRole("button", { name: "Delete the webhook" }).count()).toBe(0);
+    await uri.fill(`${world.harness.sandbox.origin}/hook`);
+    await press(page, "Set the webhook");
+    await page.getByRole("button", { name: "Delete the webhook" }).waitFor();
   });
 });
 
@@ -361,7 +383,7 @@ describe("call tokens in the console", NEEDS_CHROMIUM, () => {
   it("come with a warning where the public key alone is enough", async () => {
     const page = await world.openView("Applications");
     await go(page, `#/token?publicKey=${world.application.publicKey}`);
-    await page.getByText("whoever reads a call token can call without it").waitFor();
+    await page.getByText("anyone who sees a call token can also call without it").waitFor();
   });
 });
 
@@ -389,10 +411,10 @@ describe("a read-only token in the console", NEEDS_CHROMIUM, () => {
     "has every control of '%s' greyed, with the reason",
     async (view) => {
       const { page } = await open(view, { token: ADMIN_TOKENS.readOnly });
-      await page.getByText("This token is read-only: changing anything is for operators.").first().waitFor();
+      await page.getByText("This token is read-only: only operators can make changes.").first().waitFor();
       // Explaining changes nothing.
       const controls = page.locator("main form.call:not(#preview)").locator("input, select, textarea, button");
-      expect(await controls.count()).toBeGreaterThan(2);
+      expect(await controls.count()).toBeGreaterThan(1);
       expect(await controls.and(page.locator(":enabled")).count()).toBe(0);
       await page.locator("details.command summary").first().click();
       await page

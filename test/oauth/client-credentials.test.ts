@@ -278,7 +278,7 @@ describe("the token of a client", () => {
     expect([done.status, done.body.includes("Machines is connected")]).toEqual([200, true]);
     expect(await callAt(harness.url, "form")).toMatchObject({ statusCode: 200 });
     const half = await enter(application, "half", { client_id: "a" });
-    expect([half.done.status, half.done.body.includes("Client secret cannot be right")]).toEqual([400, true]);
+    expect([half.done.status, half.done.body.includes("Client secret is not valid")]).toEqual([400, true]);
     const machine = await harness.createApplication();
     await harness.putClient(machine, "cc", client);
     const none = await enter(machine, "none", {});

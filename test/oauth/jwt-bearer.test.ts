@@ -527,7 +527,7 @@ describe("a signing key", () => {
     expect([done.status, done.body.includes("Signers is connected")]).toEqual([200, true]);
     expect(await callAt(harness.url, "form")).toMatchObject({ statusCode: 200 });
     const { done: wrong } = await enter("form-2", { signing_key: `CANARY ${pem.slice(0, 200)}`, client_id: "<b>" });
-    expect([wrong.status, wrong.body.includes("Private key cannot be right")]).toEqual([400, true]);
+    expect([wrong.status, wrong.body.includes("Private key is not valid")]).toEqual([400, true]);
     for (const secret of ["CANARY", pem.slice(64, 80), "<b>"]) expect(wrong.body).not.toContain(secret);
     expect(await storedOf(harness, application, "form-2", "jb")).toBeUndefined();
   });

@@ -65,7 +65,7 @@ describe("the connect page", () => {
     expect(statesOn(body)).toEqual([
       [ESCAPED, "Connected"],
       ["Sandbox", "Not connected"],
-      ["watched", "No longer connected: connect again to go on using it"],
+      ["watched", "No longer connected: connect again to keep using it"],
     ]);
     expect(body.match(/href="\/oauth\/connect\//g)).toHaveLength(3);
     expect(body).toContain(`<a href="${BACK}">Back to Notes</a>`);

@@ -105,13 +105,13 @@ describe("the page for entering keys", () => {
   });
 
   it.each([
-    ["mailer", { team: "acme", api_key: "CANARY short!" }, "API key cannot be right", "must match"],
-    ["mailer", { team: "acme", api_key: "" }, "API key cannot be right", "is missing"],
-    ["mailer", { team: "acme", api_key: "CANARY\r\nx: y" }, "API key cannot be right", "line breaks"],
+    ["mailer", { team: "acme", api_key: "CANARY short!" }, "API key is not valid", "must match"],
+    ["mailer", { team: "acme", api_key: "" }, "API key is not valid", "is missing"],
+    ["mailer", { team: "acme", api_key: "CANARY\r\nx: y" }, "API key is not valid", "line breaks"],
     ["mailer", { team: "evil.example/", api_key: KEY }, "No such address", "This is not an address of Mailer"],
     ["mailer", { team: MARKUP, api_key: KEY }, "No such address", "This is not an address of Mailer"],
-    ["mailer", { team: "acme", region: MARKUP, api_key: KEY }, "Region cannot be right", "must be one of us, eu"],
-    ["desk", { username: "a\u0000b", password: KEY }, "User name cannot be right", "control characters"],
+    ["mailer", { team: "acme", region: MARKUP, api_key: KEY }, "Region is not valid", "must be one of us, eu"],
+    ["desk", { username: "a\u0000b", password: KEY }, "User name is not valid", "control characters"],
   ])("asks %s again for %o, and has no secret in it", async (name, fields, title, text) => {
     const [browser, seen] = await asked(name, {}, "eve");
     const again = await browser.post(at(name), { session: sessionIn(seen), ...fields });

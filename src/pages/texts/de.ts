@@ -1,7 +1,7 @@
 import { html } from "../html.js";
 import type { Texts } from "./texts.js";
 
-/** German, in the formal address. */
+/** German, using the formal address (Sie). */
 export const de: Texts = {
   language: "de",
   connectTo: (application) => `Konten mit ${application} verbinden`,

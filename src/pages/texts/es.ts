@@ -1,7 +1,7 @@
 import { html } from "../html.js";
 import type { Texts } from "./texts.js";
 
-/** Spanish, in the informal address that consumer software uses in Spain and in most of America. */
+/** Spanish, using the informal address (tú), as consumer software does in Spain and in most of Latin America. */
 export const es: Texts = {
   language: "es",
   connectTo: (application) => `Conectar cuentas con ${application}`,

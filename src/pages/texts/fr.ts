@@ -1,7 +1,7 @@
 import { html } from "../html.js";
 import type { Texts } from "./texts.js";
 
-/** French. No-break spaces stand in front of high punctuation. */
+/** French. A no-break space precedes high punctuation. */
 export const fr: Texts = {
   language: "fr",
   connectTo: (application) => `Connecter des comptes à ${application}`,

@@ -10,8 +10,8 @@ import type { Texts } from "./texts.js";
 const ALL: readonly Texts[] = [en, de, fr, es, pt, ja];
 
 /**
- * The language of `Accept-Language` (RFC 9110 section 12.5.4) that its reader wants most among those that there are; English
- * where that is none. A region counts for nothing: whoever wants `pt-BR` gets `pt`. Pure.
+ * The texts in the most preferred available language of `Accept-Language` (RFC 9110 section 12.5.4); English if none
+ * matches. Regions are ignored: `pt-BR` gets `pt`. Pure.
  */
 export function textsFor(acceptLanguage = ""): Texts {
   let wanted: { readonly texts: Texts; readonly quality: number } | undefined;
@@ -23,6 +23,6 @@ export function textsFor(acceptLanguage = ""): Texts {
   return wanted?.texts ?? en;
 }
 
-/** A browser sends a dozen at most. */
+/** Browsers send a dozen at most. */
 const MAX_RANGES = 32;
 const RANGE = /^\s{0,8}([a-z]{2,3})(?:-[\w-]{1,32})?\s{0,8}(?:;\s{0,8}q=([01](?:\.\d{0,3})?)\s{0,8})?$/i;

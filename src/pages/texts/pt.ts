@@ -1,7 +1,7 @@
 import { html } from "../html.js";
 import type { Texts } from "./texts.js";
 
-/** Portuguese, in words that are used in Brazil and understood in Portugal. */
+/** Portuguese, in words used in Brazil and understood in Portugal. */
 export const pt: Texts = {
   language: "pt",
   connectTo: (application) => `Conectar contas a ${application}`,

@@ -1,15 +1,15 @@
 import type { Html } from "../html.js";
 
-/** A text that the eye reads, and what goes on for the ear alone: `Connect`, ` GitHub`. */
+/** Visible text, and its continuation for screen readers only: `Connect`, ` GitHub`. */
 type Spoken = readonly [seen: string, unseen: string];
 
-/** What a person is told: one sentence without its full stop, and what it means or what to do. */
+/** A message: one sentence without its full stop, and what it means or what to do. */
 interface Told {
   readonly title: string;
   readonly advice: string;
 }
 
-/** Everything that the pages say. Names of providers and applications are put in as they are. */
+/** All texts of the pages. Names of providers and applications are inserted unchanged. */
 export interface Texts {
   /** RFC 5646. */
   readonly language: string;
@@ -18,7 +18,7 @@ export interface Texts {
   readonly nothingToConnect: (application: string) => string;
   readonly backTo: (application: string) => string;
   readonly mayUse: (application: string) => string;
-  /** Whose accounts they become. */
+  /** For which user the accounts are connected. */
   readonly forUser: (user: Html, application: string) => Html;
   readonly find: string;
   readonly findProvider: string;
@@ -31,7 +31,7 @@ export interface Texts {
   readonly notConnected: string;
   readonly ended: string;
   readonly endedConnectAgain: string;
-  /** What has happened. */
+  /** Outcomes. */
   readonly isConnected: (provider: string) => string;
   readonly isNotConnected: (provider: string) => string;
   readonly isDisconnected: (provider: string) => string;
@@ -41,7 +41,7 @@ export interface Texts {
     Record<"denied" | "late" | "unreachable" | "providerFails" | "scope" | "notSetUp" | "other", string>
   >;
   readonly errorCode: (code: string) => string;
-  /** In front of the provider. */
+  /** The confirmation page, shown before the provider's own. */
   readonly confirm: (provider: string, application: string) => string;
   readonly confirmUser: (user: Html, application: string, provider: string) => Html;
   readonly confirmOnlyIf: (application: string) => string;
@@ -49,7 +49,7 @@ export interface Texts {
   readonly asksAtProvider: (provider: string) => string;
   readonly continueTo: (name: string) => string;
   readonly onTheWayTo: (name: string) => string;
-  /** The form for what stands with a connection. */
+  /** The form for a connection's values. */
   readonly connectProvider: (provider: string) => string;
   readonly nothingMore: string;
   readonly whichAddress: (provider: string) => string;
@@ -64,7 +64,7 @@ export interface Texts {
   readonly cannotBeRight: (label: string) => string;
   readonly wholeHost: (example: Html) => Html;
   readonly partOfHost: (part: Html, address: Html) => Html;
-  /** Pages that only say something. */
+  /** Pages with only a message. */
   readonly notNow: Told;
   readonly wrongLink: Told;
   readonly notSetUp: Told;
