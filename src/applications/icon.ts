@@ -1,3 +1,5 @@
+import { bufferOf } from "../lib/chunks.js";
+
 /** Largest icon file, in bytes: it is embedded in each page that shows it. */
 export const MAX_ICON_BYTES = 16 * 1024;
 /** Longest side, in pixels: a small file can contain a picture that takes gigabytes to render. */
@@ -58,10 +60,6 @@ export function iconTypeOf(icon: Uint8Array): string | undefined {
 export function iconUriOf(icon: Uint8Array): string | undefined {
   const contentType = iconTypeOf(icon);
   return contentType && `data:${contentType};base64,${bufferOf(icon).toString("base64")}`;
-}
-
-function bufferOf(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function formatOf(file: Buffer): Format | undefined {

@@ -1,4 +1,4 @@
-import { CONNECTION_KINDS } from "../providers/provider.js";
+import { CONNECTION_KINDS, MAX_EXPIRES_IN_S } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
 
 /** What a token endpoint granted (RFC 6749 section 5.1). */
@@ -30,7 +30,6 @@ export class TokenResponseError extends Error {
 
 /** Largest token, in characters. Providers stay far below; it must fit one request header. */
 const MAX_TOKEN_LENGTH = 16_384;
-const MAX_EXPIRES_IN_S = 365 * 24 * 60 * 60;
 
 /** Visible ASCII. Narrower than VSCHAR by the space (RFC 6749 appendix A.12): a token stands in a header field. */
 const TOKEN = /^[\x21-\x7E]+$/;

@@ -123,8 +123,8 @@ function valueDefinitions(
   return [...given, ...own.filter(({ name = "" }) => !named.has(name))];
 }
 
-/** A token of RFC 9110 section 5.6.2. */
-const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
+/** Names of headers that a definition may set: a token of RFC 9110 section 5.6.2. */
+export const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
 const SCHEME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{0,32}$/;
 const QUERY_PARAMETER = /^[A-Za-z0-9._~-]{1,64}$/;
 const CREDENTIAL_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;

@@ -2,7 +2,14 @@ import type { Assertion as AssertionDefinition, OAuth2 as Definition } from "../
 import { namesIn } from "./connection-value.js";
 import { type EndpointPolicy, endpointProblem, isMemberPath, MEMBER_PATH_HINT } from "./endpoint.js";
 import { CONNECT_PARAMETERS } from "./origin.js";
-import { ASSERTION_ALGORITHMS, type Assertion, KEY_VALUES, type OAuth2, type Report } from "./provider.js";
+import {
+  ASSERTION_ALGORITHMS,
+  type Assertion,
+  KEY_VALUES,
+  MAX_EXPIRES_IN_S,
+  type OAuth2,
+  type Report,
+} from "./provider.js";
 
 const CLIENT_AUTHENTICATIONS = ["client_secret_basic", "client_secret_post", "none"] as const;
 const TOKEN_REQUEST_FORMATS = ["form", "json"] as const;
@@ -12,8 +19,6 @@ const MAX_ERROR_LENGTH = 256;
 const MAX_DESCRIPTIONS = 100;
 /** One line without control characters and without format characters such as bidirectional ones. */
 const DESCRIPTION = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u;
-/** A year, the same cap as for lifetimes in token responses. */
-const MAX_EXPIRES_IN = 31_536_000;
 
 /** Parses the `oauth2` member of a definition; defaults are those of RFC 6749. */
 export function parseOAuth2(definition: Definition, policy: EndpointPolicy, report: Report): OAuth2 {
@@ -151,8 +156,8 @@ function parseDefaultExpiresIn(
 ): number | undefined {
   if (defaultExpiresIn === 0) return undefined;
   const field = "oauth2.defaultExpiresIn";
-  if (defaultExpiresIn < 0 || defaultExpiresIn > MAX_EXPIRES_IN)
-    report(field, `must be 1 to ${MAX_EXPIRES_IN} seconds`);
+  if (defaultExpiresIn < 0 || defaultExpiresIn > MAX_EXPIRES_IN_S)
+    report(field, `must be 1 to ${MAX_EXPIRES_IN_S} seconds`);
   else if (nonExpiringAccessTokens) report(field, "is not allowed together with nonExpiringAccessTokens");
   return defaultExpiresIn;
 }

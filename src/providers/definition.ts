@@ -6,7 +6,7 @@ import {
 import { isTemplate, namesIn } from "./connection-value.js";
 import { isDroppedHeader, mayHoldKey } from "./credential.js";
 import { parseDefinitionJson } from "./definition-json.js";
-import { type ConnectionParts, parseConnectionParts, parseOAuth1 } from "./definition-kind.js";
+import { type ConnectionParts, FIELD_NAME, parseConnectionParts, parseOAuth1 } from "./definition-kind.js";
 import { parseOAuth2 } from "./definition-oauth2.js";
 import { boundsFromDefinition, checkLookups } from "./definition-values.js";
 import { hostTemplateOf, isMemberPath, MEMBER_PATH_HINT } from "./endpoint.js";
@@ -28,8 +28,6 @@ export interface DefinitionOptions {
   readonly allowLoopback: boolean;
 }
 
-/** A token of RFC 9110 section 5.6.2. */
-const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
 const FIELD_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 const PLACEHOLDERS = ["id_token", "access_token"] as const;
 

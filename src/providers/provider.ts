@@ -94,6 +94,9 @@ export type ExpirySignal = {
   | { readonly member: string; readonly values: ReadonlySet<string> }
 );
 
+/** Longest lifetime of an access token that a definition or a token response may set, in seconds: 365 days. */
+export const MAX_EXPIRES_IN_S: number = 365 * 24 * 60 * 60;
+
 /** A provider's OAuth 2.0 endpoints and behaviour (RFC 6749). */
 export interface OAuth2 {
   /**

@@ -19,8 +19,9 @@ const WAIT_MS = 1000;
 /**
  * Starts with no counts. A sum never decreases: it is over each worker's last report, including those that have ended.
  */
-function createWorkerMetrics(): WorkerMetrics {
+export function createWorkerMetrics(): WorkerMetrics {
   const latest = new Map<Worker, readonly Metric[]>();
+  /** Workers that have not answered yet. */
   const asked = new Map<Worker, () => void>();
   let ended: readonly Metric[] = [];
   let lastKept = Promise.resolve();
@@ -37,7 +38,7 @@ function createWorkerMetrics(): WorkerMetrics {
   function onMessage(worker: Worker, message: unknown): void {
     if (isMessage("metrics", message)) {
       latest.set(worker, message.metrics);
-      asked.get(worker)?.();
+      stopWaiting(worker);
       if (message.isLast) keep(worker);
     } else if (isMessage("metricsWanted", message)) {
       gathering ??= gather().finally(() => {
@@ -47,11 +48,16 @@ function createWorkerMetrics(): WorkerMetrics {
     }
   }
 
+  function stopWaiting(worker: Worker): void {
+    asked.get(worker)?.();
+    asked.delete(worker);
+  }
+
   /**
    * Keeps the counts of a worker that ended, without gauges. One worker after another, since all add to the same sum.
    */
   function keep(worker: Worker): void {
-    asked.get(worker)?.();
+    stopWaiting(worker);
     lastKept = lastKept.then(async () => {
       const last = latest.get(worker);
       if (last === undefined) return;
@@ -74,7 +80,9 @@ function createWorkerMetrics(): WorkerMetrics {
 function ask(worker: Worker, asked: Map<Worker, () => void>): Promise<void> {
   return new Promise((resolve) => {
     asked.set(worker, resolve);
-    if (!send(worker, { type: "metricsAsked" })) resolve();
+    if (send(worker, { type: "metricsAsked" })) return;
+    asked.delete(worker);
+    resolve();
   });
 }
 
