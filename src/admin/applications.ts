@@ -117,7 +117,7 @@ interface CallTokenProblem {
 }
 
 /**
- * Creates a call token, after writing the audit entry. The token itself is not stored.
+ * Creates a call token, and returns it only once the audit entry is written. The token itself is not stored.
  *
  * @returns the token, or what is wrong with the input; undefined when there is no such application.
  */

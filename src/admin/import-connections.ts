@@ -185,7 +185,7 @@ function openedFrom(
     throw new LineProblem(
       error.reason === "unknown_key"
         ? "sealed: the key is not in the key file; give its file with --key"
-        : "sealed: was altered or belongs to another connection",
+        : "sealed: it was altered, or belongs to another connection",
     );
   }
 }

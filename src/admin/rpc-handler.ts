@@ -204,7 +204,7 @@ const CODES: Partial<Record<Reason, Code>> = {
   OVERLOADED: Code.ResourceExhausted,
 };
 
-/** Translates the errors of the administration port's services. Unexpected errors are only logged. */
+/** Translates the errors of the administration port's services. The texts of unexpected errors go only to the log. */
 function translateErrors(onFault: (where: string, error: unknown) => void): Interceptor {
   const translated = (error: unknown): ConnectError => {
     if (error instanceof ConnectError) return error;

@@ -43,7 +43,7 @@ const PAGES_PER_MINUTE = 300;
 
 /**
  * Constructs and wires everything, and listens. Rejects when a key does not open the store, a definition is malformed
- * or the port is taken; nothing is then left open or changed.
+ * or the port is taken; nothing is then left open. The store may have been created or migrated by then.
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
   const closers: Closers = [];

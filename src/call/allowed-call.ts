@@ -115,7 +115,7 @@ function beginCapture(
 async function requireRate({ rateLimiter }: AllowanceOptions, key: string, callsPerMinute: number): Promise<void> {
   const waitSeconds = await rateLimiter.take(key, callsPerMinute);
   if (waitSeconds === 0) return;
-  const limit = `${callsPerMinute} calls a minute`;
+  const limit = `${callsPerMinute} calls per minute`;
   throw new RelayError("RATE_LIMITED", `The limit of ${limit} is reached. Try again in ${waitSeconds} seconds.`);
 }
 
@@ -131,7 +131,7 @@ function requireProvider({ catalog }: AllowanceOptions, call: Call): Provider {
   if (provider === undefined) {
     throw new RelayError(
       "INVALID_PROVIDER",
-      "There is no provider of this name. Check the provider's name in the path.",
+      "There is no provider with this name. Check the provider's name in the path.",
     );
   }
   return provider;

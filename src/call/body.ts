@@ -75,7 +75,7 @@ const NOTHING = new Uint8Array();
 /** Methods whose payload may be a single file, sent as raw bytes. */
 const UPLOADS: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 const FILE_MEMBERS: ReadonlySet<string> = new Set(["content", "type", "name"]);
-/** How an upload begins, within its first 256 bytes; other payloads are not parsed. */
+/** How an upload begins, within its first 256 bytes; other payloads are not searched for files. */
 const UPLOAD_START = /^\s*\{\s*"files"\s*:\s*\[/;
 /** Advice for an API whose JSON looks like an upload. */
 const AS_JSON = "To send the payload as JSON, leave out x-payload-type and set content-type: application/json.";

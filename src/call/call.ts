@@ -63,7 +63,7 @@ export function* checkCall(
 
 /** A token (RFC 9110 section 5.6.2), long enough for every method in use. */
 const METHOD = /^[\w!#$%&'*+.^`|~-]{1,64}$/;
-/** CONNECT opens a tunnel, TRACE echoes the token, PRI is no request. In any case, since some servers may ignore it. */
+/** CONNECT opens a tunnel, TRACE echoes the token, PRI is no request. Case-insensitive, as some servers are. */
 const NEVER_SENT = /^(?:CONNECT|TRACE|PRI)$/i;
 
 /** A passed-through request is checked but not changed, except that fields a caller must never set are dropped. */

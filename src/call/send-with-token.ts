@@ -151,7 +151,7 @@ async function attempt<Answer extends UpstreamAnswer>(
   if (!isPartOfText(checked.headers, answer)) return { heard: answer, answer, failure: undefined, secrets };
   sender.discard(answer);
   throw formatError(
-    "headers.Range, or an equivalent header, requests part of a text, which cannot be searched for the token; leave it out.",
+    "The provider sent only part of a text, which cannot be searched for the token. Leave out headers.Range, or whatever else asks for a part.",
   );
 }
 

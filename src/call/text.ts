@@ -84,7 +84,7 @@ export function decoderForText(
   return decoderFor(byteOrderMark(start) ?? charset, isFatal);
 }
 
-/** Whether a charset means UTF-8, in the spellings that senders of JSON use; none counts as UTF-8. */
+/** Whether a charset means UTF-8, in the spellings that senders of JSON use. A missing charset counts as UTF-8. */
 export function isUtf8Charset(charset: string | undefined): boolean {
   return charset === undefined || charset === "utf-8" || charset === "utf8";
 }

@@ -168,7 +168,7 @@ function padded(cells: readonly string[], widths: readonly number[]): string {
 
 /** Control characters (C0, DEL, C1), format characters such as bidirectional marks, and line separators. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-/** The same without C0: valid JSON contains only its white space unescaped. */
+/** The same without C0: of those characters, valid JSON contains only white space unescaped. */
 const UNSAFE_IN_JSON = /[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /**

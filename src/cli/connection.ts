@@ -229,7 +229,7 @@ async function link(options: LinkOptions): Promise<void> {
   writeNote(`Valid once, in one browser, until ${expireTime}.`);
 }
 
-function requireFit({ app, user, provider, providers, param }: LinkOptions): void {
+function requireFit({ app, user, provider, providers, param, authorizationParam }: LinkOptions): void {
   try {
     requireCallerIds({ publicKey: app, userId: user });
   } catch (error) {
@@ -238,6 +238,8 @@ function requireFit({ app, user, provider, providers, param }: LinkOptions): voi
   if (provider !== undefined && providers !== undefined) throw usageError("Give --provider or --providers, not both.");
   if (param !== undefined && provider === undefined)
     throw usageError("--param belongs to one provider; give --provider.");
+  if (authorizationParam !== undefined && provider === undefined)
+    throw usageError("--authorization-param belongs to one provider; give --provider.");
 }
 
 async function createLink({ config, store, sealer }: OpenStore, options: LinkOptions): Promise<ConnectLink> {

@@ -231,8 +231,11 @@ async function openValues(
   ]);
   const sealer = await loadSealer(keyFile, true);
   // A copy in a file may be migrated; a database that the operator restored is only read.
-  if (config.database.kind === "postgres" && (await inspectStore(config, undefined)).state !== "current")
-    throw nothingRestored();
+  if (config.database.kind === "postgres") {
+    const { state } = await inspectStore(config, undefined);
+    if (state === "older") throw failure(`${textFromDatabaseLocation(config.database)} ${OLDER}`);
+    if (state === "missing") throw nothingRestored();
+  }
   const store = await openStore(config);
   try {
     // Every store has a key check from its first start on.
@@ -243,6 +246,8 @@ async function openValues(
     await store.close();
   }
 }
+
+const OLDER = "has the schema of an older version; run 'relay db migrate' on it first.";
 
 function nothingRestored(): Error {
   return failure("The restored database has no store of this version: the backup is empty or not from a relay.");

@@ -31,7 +31,7 @@ export async function withStore<Result>(
 
 /**
  * The same for a given configuration. A missing database is treated as a wrong path. Rejects with KeyFileError,
- * StoreOpenError, KeyMismatchError or a usage error, without having changed anything.
+ * StoreOpenError, KeyMismatchError or a usage error. The keys are checked after the store was opened and migrated.
  */
 export async function withStoreOf<Result>(
   config: Config,

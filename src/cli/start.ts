@@ -80,7 +80,7 @@ async function tellStarted({ url, adminUrl }: ServiceUrls, config: Config): Prom
   writeNote(`
 The relay runs at ${url}. Ctrl-C stops it.
 ${adminUrl === undefined ? "It has no console, because RELAY_ADMIN_LISTEN is off." : await consoleText(adminUrl, config)}
-Next: create an application ${adminUrl === undefined ? "" : "there, or "}with '${COMMAND} app create'.
+Next: create an application ${adminUrl === undefined ? "" : "in the console, or "}with '${COMMAND} app create'.
 `);
 }
 
@@ -95,9 +95,18 @@ async function consoleText(adminUrl: string, config: Config): Promise<string> {
     const link = await createLink(adminUrl, config);
     return `${address} This link signs you in, once and within 15 minutes:\n\n  ${link}\n\n'${COMMAND} console' creates another one.`;
   } catch (error) {
-    if (!isForOperator(error)) throw error;
+    // A hint must not end the service.
+    if (!isForOperator(error)) {
+      return `${address} No sign-in link could be created (${await faultText(error)}). Please report this.`;
+    }
     return `${address} No sign-in link could be created:\n\n  ${error.message}\n\nFix this, then run '${COMMAND} console' to get a link.`;
   }
+}
+
+/** Class, code and place of a fault, whose message may quote input. */
+async function faultText(error: unknown): Promise<string> {
+  const { describeError } = await import("../telemetry/log.js");
+  return Object.values(describeError(error)).filter(Boolean).join(" ");
 }
 
 function isForOperator(error: unknown): error is Error {

@@ -55,7 +55,7 @@ function titleOf({ refusal }: ExplainCallResponseJson, isSent: boolean): string 
 const REFRESHES: ReadonlyMap<ExplainCallResponse_RefreshJson, string> = new Map([
   ["REFRESH_NONE", "None: the current token is sent"],
   ["REFRESH_BESIDE", "In parallel with the call: the current token is sent"],
-  ["REFRESH_BEFORE", "Before the call: the token has expired, and a new one is sent"],
+  ["REFRESH_BEFORE", "Before the call: no valid token is stored, so a new one is obtained and sent"],
 ]);
 
 function verdictView({ allowed = false, rule = "" }: RuleVerdictJson): TemplateResult {

@@ -269,7 +269,7 @@ function unknownAttempt(): RelayError {
 function removedProvider(name: string): RelayError {
   return new RelayError(
     "INVALID_PROVIDER",
-    `This relay no longer has a definition for ${name}. The operator must restore it in RELAY_PROVIDERS.`,
+    `This relay has no definition for ${name}. The operator must add it in RELAY_PROVIDERS.`,
   );
 }
 

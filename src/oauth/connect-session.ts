@@ -276,7 +276,7 @@ async function requireOffers(options: Parameters<typeof offersFor>[0], input: Co
 export function requireProvider({ catalog }: Pick<AuthorizationOptions, "catalog">, name: string): Provider {
   const provider = catalog.find(name);
   if (provider !== undefined) return provider;
-  throw new RelayError("INVALID_PROVIDER", "There is no provider of this name. Check the provider's name.");
+  throw new RelayError("INVALID_PROVIDER", "There is no provider with this name. Check the provider's name.");
 }
 
 /** A link is stored until it expires, so its size is limited. */

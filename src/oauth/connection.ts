@@ -273,8 +273,9 @@ export interface ConnectionStore {
    * no refresh is begun: the provider's answer could not be stored either.
    *
    * An expired lease does not prove that its owner is gone: the owner may hold an answer that the store has refused so
-   * far, or a clock was set ahead. So the first process that meets an expired lease only removes the owner's name, and
-   * leaves the row alone for another `leaseMs`. A living owner stores its answer in that time, which needs no lease.
+   * far, or a clock was set ahead. So the first process that meets an expired lease only removes the owner's name, with
+   * the first write that the store accepts, and leaves the row alone for another `leaseMs`. A living owner stores its
+   * answer in that time, which needs no lease.
    *
    * A connection that was given up can be leased as well, if it has a refresh token that came too late.
    *

@@ -123,9 +123,9 @@ export function problemOfClient(
 /**
  * Opens the credentials for the calls of a connection.
  *
- * Throws RelayError REAUTHORIZATION_REQUIRED when the row's kind differs from the provider's definition, before any
- * secret is opened, and when the row lacks a value that the definition puts into calls: no call goes out without its
- * credentials.
+ * Throws RelayError REAUTHORIZATION_REQUIRED when the row's kind differs from that of the provider's definition, before
+ * any secret is opened, and when the row lacks a value that the definition puts into calls: no call goes out without
+ * its credentials.
  *
  * @param open opens what is sealed as the row's access token.
  * @param openSecrets opens the secret values of a row with tokens.

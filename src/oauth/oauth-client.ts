@@ -95,10 +95,10 @@ export interface ClientHolds {
   /**
    * The provider refused the client for this connection. The client is held from now on; if the endpoint has accepted
    * it before, only once it is refused for a second connection. Returns whether the client is held at every known
-   * endpoint.
+   * endpoint; false, and nothing changes, if a newer one is known: the verdict is on the old one.
    */
   recordRefused(place: RefreshPlace, connectionId: string, now: number): boolean;
-  /** The provider accepted the client. */
+  /** The provider accepted the client. Does nothing if a newer one is known. */
   recordTaken(place: RefreshPlace): void;
 }
 
@@ -124,8 +124,11 @@ export function createClientHolds(): ClientHolds {
     return known?.updatedAt === client.updatedAt ? known.endpoints : undefined;
   };
   const knownOf = (place: RefreshPlace) => endpointsOf(place)?.get(place.endpoint);
+  /** Undefined, and nothing changes, for a client that has been replaced. */
   const record = (place: RefreshPlace, known: Known) => {
     const { client, endpoint } = place;
+    const newest = clients.get(keyOf(client));
+    if (newest !== undefined && newest.updatedAt > client.updatedAt) return undefined;
     const endpoints = endpointsOf(place) ?? new Map<string, Known>();
     clients.set(keyOf(client), { updatedAt: client.updatedAt, endpoints });
     endpoints.delete(endpoint);
@@ -151,7 +154,7 @@ export function createClientHolds(): ClientHolds {
       const isFirstOfGood = known !== undefined && !known.isHeld && (known.refusedFor ?? connectionId) === connectionId;
       const nextProbeAt = now + CLIENT_PROBE_EVERY_MS;
       const endpoints = record(place, { refusedFor: connectionId, isHeld: !isFirstOfGood, nextProbeAt });
-      return [...endpoints.values()].every(({ isHeld }) => isHeld);
+      return endpoints !== undefined && [...endpoints.values()].every(({ isHeld }) => isHeld);
     },
     recordTaken: (place) => void record(place, { ...TAKEN }),
   };

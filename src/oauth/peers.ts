@@ -22,8 +22,8 @@ export interface Settlement {
 export interface Peers {
   /**
    * For each owner that is certainly gone: stores the answers that it left, then ends its leases. Answers that the
-   * store refuses stay, with the leases, until it accepts them. An answer that can never be stored does not keep the
-   * others back.
+   * store refuses stay, with the leases, until it accepts them. An answer that can never be stored stays as well, and
+   * the leases then end only by time, but it does not keep the other answers back.
    */
   settleGone(settlement: Settlement): Promise<void>;
 }

@@ -57,7 +57,7 @@ export interface RefreshOptions extends StoringOptions {
   readonly onRefresh: (connection: Connection, outcome: RefreshOutcome) => void;
   /** Called with the result of revoking tokens that came for a deleted connection. */
   readonly onRevocation: (connection: ConnectionKey, revocation: Revocation) => void;
-  /** Registers background work that outlives the refresh. Never rejects. */
+  /** Registers background work that outlives the refresh. The work itself must never reject. */
   readonly track: (work: Promise<void>) => void;
 }
 

@@ -94,7 +94,7 @@ function storedKeyFrom(
   if (algorithm === "HS256")
     return HMAC_KEY.test(written.trim())
       ? written.trim()
-      : keyProblem("must be 64 to 256 hexadecimal digits, as the provider shows it");
+      : keyProblem("must be an even number of hexadecimal digits, 64 to 256, as the provider shows it");
   // The key may be copied out of JSON, with `\n` still escaped.
   const [, label = "", base64 = STORED.exec(written)?.[0]] = PEM.exec(written.replace(/\\[rn]/g, "\n")) ?? [];
   if (base64 === undefined) return keyProblem("must be a private key in PEM, from -----BEGIN to -----END");

@@ -130,7 +130,7 @@ export function expiresInFrom(value: unknown): number | undefined {
   return seconds > 0 ? Math.min(seconds, MAX_EXPIRES_IN_S) : undefined;
 }
 
-/** Reads a number, or a string of decimal digits; NaN for anything else. */
+/** Reads a number, or a string that is a decimal number; NaN for anything else. */
 export function numberFrom(value: unknown): number {
   if (typeof value === "number") return value;
   return typeof value === "string" && /^\d{1,18}(?:\.\d{1,18})?$/.test(value.trim()) ? Number(value) : Number.NaN;

@@ -40,8 +40,8 @@ export interface TokenSource {
   accessToken(connection: Connection, wait: Wait): CurrentToken | Promise<CurrentToken>;
   /**
    * Another token after the provider refused this connection's (threats 3.6): one that was stored meanwhile, or a
-   * refreshed one. Undefined when there is none. Rejects with REAUTHORIZATION_REQUIRED when the refusal ends the
-   * connection.
+   * refreshed one. Undefined when there is none. Rejects with REAUTHORIZATION_REQUIRED when the refusal, or the
+   * refresh that follows it, ends the connection.
    *
    * @param refusal how the provider blamed the token.
    */

@@ -145,7 +145,10 @@ function parseCredential(
 ): Credential {
   const value = placement?.value || defaultValue;
   if (!CREDENTIAL_VALUE.test(value))
-    report(`${field}.value`, "must be at most 256 characters of printable ASCII, such as {api_key}");
+    report(
+      `${field}.value`,
+      "must be 1 to 256 characters of printable ASCII, without spaces around it, such as {api_key}",
+    );
   if (placement === undefined || kind === "oauth1") {
     if (placement !== undefined)
       report(field, "is not allowed for the kind oauth1, whose signature goes into Authorization");

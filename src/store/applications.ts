@@ -147,8 +147,8 @@ function* create(
 }
 
 /**
- * Applies a patch. A new private key ends the links, pages and attempts to connect that were begun with the old one:
- * they may belong to whoever stole it.
+ * Applies a patch. A new private key ends all of the application's links, pages and attempts to connect: whoever stole
+ * the old key may have begun them.
  */
 function* update(
   publicKey: string,

@@ -11,7 +11,7 @@ export interface LookupCache<Value> {
   /**
    * The value of this key as it was at most a second ago, or what `read` finds. Concurrent callers share one read; a
    * missing value is not cached. An unchanged value is the same object again, so that what is kept with it, such as an
-   * opened token, stays valid.
+   * opened token, need not be made again.
    */
   find(key: string, read: () => Promise<Value | undefined>): Promise<Value | undefined>;
   /** Drops a value that this process has changed or is about to change; a read in progress is not cached either. */

@@ -144,7 +144,7 @@ function createPagesCheck(file: string): PageWalk {
   return {
     everyMs: 60_000,
     retryMs: 5000,
-    // Most of the time of a check is its pauses.
+    // A check spends most of its time in pauses.
     maxShare: 0.3,
     async look() {
       walk = openWalk(file);

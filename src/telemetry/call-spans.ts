@@ -185,7 +185,7 @@ export interface TraceContext {
   readonly state: string | undefined;
 }
 
-/** The length that every implementation must pass on (section 3.3.1.5). More would let callers use us as a carrier. */
+/** The least length that implementations should pass on (section 3.3.1.5). More would let callers use us as a carrier. */
 const MAX_STATE_LENGTH = 512;
 const MAX_STATE_MEMBERS = 32;
 const MAX_PARENT_LENGTH = 512;

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { Bytes } from "../lib/chunks.js";
 import type { CallerSignal } from "../model/caller-signal.js";
 
-/** Default limits of calls to one origin, per process: a slow provider gets far fewer than RELAY_MAX_IN_FLIGHT. */
+/** Default limits of calls to one origin, per process: together well below the default of RELAY_MAX_IN_FLIGHT. */
 export const ORIGIN_LIMITS = { maxConcurrent: 200, maxWaiting: 400 } as const;
 
 /** A streamed request body. */

@@ -247,8 +247,9 @@ const JITTER = 0.1;
 /** An older event gets no retry: it has waited for its turn longer than the whole schedule. */
 const MAX_AGE_MS = 5 * 24 * HOUR_MS;
 /**
- * Longest rest of an endpoint after a failure; it otherwise rests until that event's next try. So a short outage keeps
- * the order of events, a receiver that is down is not hammered, and one refused event does not hold up the others.
+ * Longest rest of an endpoint after a failure, unless Retry-After asks for more; shorter if that event's next try comes
+ * first. So a short outage keeps the order of events, a receiver that is down is not hammered, and one refused event
+ * does not hold up the others.
  */
 const MAX_REST_MS = 10 * SECOND_MS;
 /** 410 Gone: the receiver does not want this event any more. */

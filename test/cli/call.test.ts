@@ -317,7 +317,7 @@ it("relay call says of an unknown provider whose definitions a command reads", a
   const { exitCode, stderr } = await folder.run(args, { env: ENV });
   expect(exitCode).toBe(1);
   expect(stderr).toMatch(
-    /^INVALID_PROVIDER: There is no provider of this name\. .*\n'relay provider list' .*\. RELAY_PROVIDERS adds more; the service and your terminal may have different values of it\.\n$/,
+    /^INVALID_PROVIDER: There is no provider with this name\. .*\n'relay provider list' .*\. RELAY_PROVIDERS adds more; the service and your terminal may have different values of it\.\n$/,
   );
 });
 

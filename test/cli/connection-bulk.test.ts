@@ -220,7 +220,7 @@ describe("relay connection import", () => {
     [{ ...OAUTH, obtained_at: "CANARY" }, "obtained_at is not a time"],
     [{ ...OAUTH, obtained_at: 17 }, "obtained_at is not a time"],
     [{ ...OAUTH, sealed: "CANARY" }, "sealed cannot be combined with token"],
-    [{ ...OAUTH, token: undefined, sealed: "CANARY" }, "sealed: was altered"],
+    [{ ...OAUTH, token: undefined, sealed: "CANARY" }, "sealed: it was altered"],
     [{ ...OAUTH, provider: "mailer" }, "token: mailer needs secrets"],
     [{ user: "a", provider: "mailer", secrets: { api_key: "CANARY" } }, "secrets.api_key: must be at least 8"],
     [{ user: "a", provider: "mailer", secrets: { "CANARY-name": "x" } }, "secrets: mailer takes api_key"],
@@ -305,7 +305,7 @@ describe("a line of relay connection export", () => {
     const at = 60;
     const { sealed = "" } = line;
     const flipped = sealed.slice(0, at) + (sealed[at] === "A" ? "B" : "A") + sealed.slice(at + 1);
-    const altered = "sealed: was altered or belongs to another connection";
+    const altered = "sealed: it was altered, or belongs to another connection";
     const wrong = [
       { ...line, sealed: flipped },
       { ...line, sealed: sealed.slice(0, -8) },

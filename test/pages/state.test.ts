@@ -303,7 +303,7 @@ describe("what changed while the user was at the provider", () => {
     const before = redeemed();
     const seen = await browser.visit(callback.replace(harness.url, restarted));
     expect([seen.status, seen.location]).toEqual([404, ""]);
-    expect(seen.body).toContain("This relay no longer has a definition for other.");
+    expect(seen.body).toContain("This relay has no definition for other.");
     expect(redeemed()).toBe(before);
   });
 

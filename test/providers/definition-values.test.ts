@@ -157,7 +157,7 @@ describe("the kind of a definition", () => {
     [{ kind: "api_key", credential: { value: "fixed" } }, "credential.value: must name a secret value"],
     [
       { kind: "api_key", credential: { value: "é{api_key}" } },
-      "credential.value: must be at most 256 characters of printable ASCII",
+      "credential.value: must be 1 to 256 characters of printable ASCII",
     ],
     [
       { kind: "api_key", credential: { value: `{api_key}${"x".repeat(300)}` } },

@@ -213,7 +213,9 @@ const MAX_SCOPE_LENGTH = 1024;
 function stateOf({ state, refreshFailureCount, nextRefreshTime }: Connection) {
   if (state !== "ACTIVE") return { state: "must be connected again", next: nextAfter("REAUTHORIZATION_REQUIRED", 401) };
   if (refreshFailureCount === 0) return { state: "connected" };
-  const when = nextRefreshTime && ` The next refresh will be tried at ${timestampDate(nextRefreshTime).toISOString()}.`;
+  const when =
+    nextRefreshTime &&
+    ` The next refresh is tried at the first call after ${timestampDate(nextRefreshTime).toISOString()}.`;
   return {
     state: "connected, but refreshing its token currently fails",
     next: `Calls work until the current token expires.${when ?? ""}`,

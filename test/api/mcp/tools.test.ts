@@ -134,7 +134,7 @@ describe("list_accounts", () => {
       {
         provider: "queried",
         state: "connected, but refreshing its token currently fails",
-        next: expect.stringMatching(/The next refresh will be tried at \d{4}-/),
+        next: expect.stringMatching(/The next refresh is tried at the first call after \d{4}-/),
       },
       {
         provider: "zendesk",
