@@ -161,11 +161,11 @@ describe("the kind of a definition", () => {
     ],
     [
       { kind: "api_key", credential: { value: `{api_key}${"x".repeat(300)}` } },
-      "credential.value: must be at most 256 characters",
+      "credential.value: must be 1 to 256 characters",
     ],
     [
       { kind: "api_key", furtherCredentials: [{ header: "x-b" }] },
-      "furtherCredentials[0].value: must be at most 256 characters",
+      "furtherCredentials[0].value: must be 1 to 256 characters",
     ],
     [{ kind: "api_key", furtherCredentials: [{ value: "{api_key}" }] }, "furtherCredentials[0]: appears twice"],
     [
