@@ -127,6 +127,18 @@ describe("relay connection link", () => {
     ["provider and providers", ["--provider", "sandbox", "--providers", "shop"], 2, /not both/],
     ["an address that is not listed", ["--redirect-uri", `${BACK}/`], 1, /--allow-redirect/],
     ["a parameter without its provider", ["--param", "shop=acme"], 2, /--provider/],
+    [
+      "a parameter of the authorization request without its provider",
+      ["--authorization-param", "prompt=consent"],
+      2,
+      /^--authorization-param belongs to one provider; give --provider\.$/m,
+    ],
+    [
+      "such a parameter for a list",
+      ["--providers", "sandbox", "--authorization-param", "prompt=consent"],
+      2,
+      /^--authorization-param belongs to one provider; give --provider\.$/m,
+    ],
     ["a parameter that leaves the host", ["--provider", "shop", "--param", "shop=evil.example/"], 2, /--param shop/],
     ["an empty user", ["--user", ""], 2, /user_id is missing/],
     ["a user of 257 characters", ["--user", "x".repeat(257)], 2, /longer than 256/],

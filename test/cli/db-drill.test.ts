@@ -6,7 +6,13 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import Database from "better-sqlite3";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
+import { migratePostgres } from "../../src/store/postgres.js";
+import { createPool } from "../../src/store/postgres-pool.js";
+import { createSession } from "../../src/store/postgres-session.js";
+import { POSTGRES_MIGRATIONS } from "../../src/store/schema.js";
+import { createTestDatabase, POSTGRES_URL } from "../support/postgres.js";
 import { type CliFolder, prepareOnce } from "./run-relay.js";
 
 const TOKENS = '{"access_token":"CANARY-access","refresh_token":"CANARY-refresh"}';
@@ -158,5 +164,30 @@ describe("relay db drill", () => {
     const { exitCode, stdout, stderr } = await folder.run(["db", "drill", "empty.db"]);
     expect([exitCode, stdout]).toEqual([1, ""]);
     expect(stderr).toContain("The restored database has no store of this version");
+  });
+});
+
+describe.skipIf(POSTGRES_URL === undefined)("relay db drill on PostgreSQL", () => {
+  it("tells a dump of an older version from one that is empty, and migrates neither", async () => {
+    const { folder } = await filled();
+    const database = await createTestDatabase();
+    onTestFinished(() => database.remove());
+    const drill = () => folder.run(["db", "drill"], { env: { RELAY_DATABASE: database.url } });
+    expect(await drill()).toMatchObject({
+      exitCode: 1,
+      stdout: "",
+      stderr: expect.stringContaining("The restored database has no store of this version"),
+    });
+    const pool = createPool(parseDatabaseLocation(database.url) as PostgresLocation, {
+      maxConnections: 1,
+      timeoutMs: 5000,
+    });
+    await migratePostgres(createSession(pool), "test", POSTGRES_MIGRATIONS.slice(0, 1)).finally(() => pool.end());
+    const older = await drill();
+    expect(older).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(older.stderr).toMatch(
+      /^postgres:\/\/127\.0\.0\.1:\d+\/postgres has the schema of an older version; run 'relay db migrate' on it first\.\n$/,
+    );
+    expect(await database.query("SELECT version FROM relay_schema")).toEqual([{ version: "1" }]);
   });
 });

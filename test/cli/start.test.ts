@@ -36,7 +36,7 @@ function toldUntil(child: ChildProcessWithoutNullStreams, end: string, stream = 
 
 async function startIn(folder: CliFolder, env = {}) {
   const child = type(folder.path, [], { ...PORTS, ...env });
-  const told = await toldUntil(child, "Next: ");
+  const told = await toldUntil(child, "app create'.");
   const [, origin = ""] = /console is at (http:\S+)\/console\/\./.exec(told) ?? [];
   return { child, told, origin };
 }
@@ -62,6 +62,7 @@ describe("relay without a command", () => {
     const folder = createFolder();
     const { child, told, origin } = await startIn(folder);
     expect(told).not.toContain("#sign-in=");
+    expect(told).toContain("Next: create an application in the console, or with 'relay app create'.");
     expect(readdirSync(join(folder.path, "data/spool")).filter((name) => name.endsWith(".sign-in"))).toEqual([]);
     const data = join(folder.path, "data");
     expect(told).toContain(`Created ${data} for settings, database and keys.`);
@@ -164,7 +165,7 @@ describe("relay at a terminal", HAS_TERMINAL, () => {
       await once(child, "close");
     };
     onTestFinished(stop);
-    return toldUntil(child, "Next: ", child.stdout);
+    return toldUntil(child, "app create'.", child.stdout);
   }
 
   it("prints a link that signs in once", async () => {
@@ -185,6 +186,29 @@ describe("relay at a terminal", HAS_TERMINAL, () => {
       `/console/. No sign-in link could be created:\n\n  ${problem}\n\nFix this, then run 'relay console' to get a link.\n`,
     );
     expect(told).not.toContain("This link");
+  });
+
+  it("goes on serving when a fault of its own leaves no link, and reports that without the error's message", async () => {
+    const folder = createFolder();
+    const fault = join(folder.path, "fault.cjs");
+    writeFileSync(
+      fault,
+      `const fs = require("node:fs");
+const { writeFile } = fs.promises;
+fs.promises.writeFile = async (file, ...rest) => {
+  if (String(file).endsWith(".sign-in")) throw new TypeError("CANARY");
+  return writeFile(file, ...rest);
+};
+require("node:module").syncBuiltinESMExports();
+`,
+    );
+    const told = (await startAtTerminal(folder, { NODE_OPTIONS: `--require=${fault}` })).replaceAll("\r", "");
+    const [, url = ""] = /^The relay runs at (http:\S+)\. Ctrl-C/m.exec(told) ?? [];
+    expect(told).toMatch(/\/console\/\. No sign-in link could be created \(TypeError at .+\)\. Please report this\.$/m);
+    expect(told).not.toContain("CANARY");
+    const answer = await request(url);
+    await answer.body.dump();
+    expect(answer.statusCode).toBe(200);
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createClientHolds } from "../../src/oauth/oauth-client.js";
 import { createCallers } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { type RecordingProvider, startRecordingProvider } from "../support/recording-provider.js";
@@ -52,5 +53,29 @@ describe("the application's client, refused at an address that a user has chosen
     await expect.poll(refusedSince).toBeUndefined();
     expect(await callAs("trudy", "worse")).toMatchObject({ errorType: "PROVIDER_MISCONFIGURED" });
     expect(await refusedSince()).toBeUndefined();
+  });
+});
+
+describe("a late verdict on a client that the operator has replaced", () => {
+  const placeOf = (updatedAt: number) => ({
+    endpoint: "e",
+    client: { applicationId: "a", providerName: "p", updatedAt },
+  });
+  const [older, newer] = [placeOf(1), placeOf(2)];
+
+  it("does not end the hold of the new client when it was accepted", () => {
+    const holds = createClientHolds();
+    expect(holds.recordRefused(newer, "ada", 0)).toBe(true);
+    holds.recordTaken(older);
+    expect(holds.peekMs(newer, 1)).toBe(29_999);
+  });
+
+  it("holds neither client when it was refused, and counts for neither", () => {
+    const holds = createClientHolds();
+    holds.recordTaken(newer);
+    expect(holds.recordRefused(older, "ada", 0)).toBe(false);
+    expect([holds.peekMs(older, 1), holds.peekMs(newer, 1)]).toEqual([0, 0]);
+    // The new client is still known as accepted: one connection's refusal does not hold it, a second one's does.
+    expect([holds.recordRefused(newer, "bob", 2), holds.recordRefused(newer, "eve", 3)]).toEqual([false, true]);
   });
 });
