@@ -30,9 +30,7 @@ export interface LargeAnswerOptions extends WorkLimits {
   readonly memory: Room & WorkLimits["memory"];
 }
 
-/**
- * Hop-by-hop fields, which belong to the connection (RFC 9110 section 7.6.1), and cookies, which nobody may receive.
- */
+/** Hop-by-hop fields (RFC 9110 section 7.6.1), and cookies, which nobody may receive. */
 const DROPPED = new Set([
   "connection",
   "http2-settings",
@@ -142,9 +140,7 @@ function* dataFromBody(
   return data;
 }
 
-/**
- * Length of text once written, where one byte may have become three. Other kinds grow to less than twice their length.
- */
+/** Length of text once written: one byte may have become three. Other kinds grow to less than twice their length. */
 function* writtenLength(data: AnswerData): Steps<number> {
   switch (data.kind) {
     case "utf8":

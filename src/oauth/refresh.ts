@@ -111,8 +111,7 @@ async function attempt(
   switch (verdict.kind) {
     case "granted":
       noteTaken(options, target);
-      // Without a new refresh token the one that was sent stays valid (RFC 6749 section 6), so the row must get that
-      // one.
+      // Without a new refresh token, the one that was sent stays valid (RFC 6749 section 6) and is stored again.
       return commit(
         options,
         lease,

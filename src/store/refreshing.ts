@@ -95,9 +95,7 @@ type LeaseRow = ConnectionRead & {
   readonly is_waiting: boolean | number;
 };
 
-/**
- * Locks the row for the few statements of the transaction, so that it cannot change between the check and the write.
- */
+/** Locks the row for the rest of the short transaction, so that it cannot change between check and write. */
 const SELECT_FREE = createStatement<{ id: string; version: number }, LeaseRow>(
   "select_free",
   `SELECT ${CONNECTION_READ}, previous_refresh_token, lease_owner,
