@@ -182,7 +182,7 @@ export interface FigureWriter {
   close(): Promise<void>;
 }
 
-/** Most applications and providers counted separately per span and process, and most pairs; others count only in ALL. */
+/** Most applications and providers counted separately per span and process, and most pairs; others count in ALL. */
 const MAX_SUBJECTS = 500;
 /** Often enough for figures of the last minutes. */
 const WRITE_MS = 5000;
