@@ -48,7 +48,7 @@ describe("docs/webhooks.md", () => {
     const env = { PATH: process.env["PATH"] ?? "", ...folder.env };
     const { stdout } = await run("bash", ["-c", shell], { cwd: folder.path, env });
     expect(stdout).toMatch(/secret {2}whsec_/);
-    expect(stdout).toMatch(/waiting {2}nothing/);
+    expect(stdout).toMatch(/pending events {2}none/);
   });
 
   it("has a receiver that takes what the relay sends", async () => {
