@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { type Service, startService } from "./app/server.js";
 import { type Config, configWarnings, exposureProblems, parseConfig } from "./config/config.js";
 import { keepObjectsYoung, operatorExitCode, shrinkAtRest, stopSignal } from "./lib/process.js";
-import { createLog, describeError, type Log } from "./telemetry/log.js";
+import { createLog, describeError, type Log, textFromError } from "./telemetry/log.js";
 import { killWorkers, supervise } from "./workers/supervisor.js";
 import { countForWorkers, leave, type ServiceUrls, shareOf, stopOrder, tellStarted } from "./workers/worker.js";
 
@@ -87,7 +87,7 @@ function startProblem(error: unknown, config: Config): string {
   const { code, syscall, port } = error as NodeJS.ErrnoException & { readonly port?: number };
   if (syscall === "listen") return listenProblem(error.message, code, port, config);
   const isForOperator = operatorExitCode(error) !== undefined || "syscall" in error;
-  return isForOperator ? error.message : Object.values(describeError(error)).filter(Boolean).join(" ");
+  return isForOperator ? error.message : textFromError(error);
 }
 
 /** Message for a port that cannot be opened. The port number tells which of the two settings it is. */

@@ -1,7 +1,7 @@
 import { FURTHER_METHODS } from "../applications/call-rules.js";
 import type { JsonRange } from "../json/json-scan.js";
 import { elementsInSteps, isEmptyAt, kindAt, membersInSteps } from "../json/json-slice.js";
-import { joinedInSteps } from "../lib/chunks.js";
+import { joinedInSteps, NOTHING } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
 import { formatError, type RelayError } from "../model/errors.js";
 import { type Room, requireRoom } from "./budget.js";
@@ -70,8 +70,6 @@ const METHODS: ReadonlyMap<string, Method> = new Map([
 /** The common methods, listed in the refusal. */
 const NAMED = [...METHODS.keys()].slice(0, METHODS.size - FURTHER_METHODS.length).join(", ");
 
-const NOTHING = new Uint8Array();
-
 /** Methods whose payload may be a single file, sent as raw bytes. */
 const UPLOADS: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 const FILE_MEMBERS: ReadonlySet<string> = new Set(["content", "type", "name"]);
@@ -132,12 +130,16 @@ function* payloadContent(input: BodyInput, payload: Uint8Array, method: Method):
         query: [],
       };
     case "form-data":
-      return { ...(yield* formDataFromJson(payload, input.newBoundary(), memory, explodeArrays)), query: [] };
+      return yield* formDataContent(input, payload);
     case "related":
       return { ...(yield* relatedFromJson(payload, input.newBoundary(), memory)), query: [] };
     default:
       return yield* jsonContent(input, payload, method);
   }
+}
+
+function* formDataContent({ newBoundary, memory, explodeArrays }: BodyInput, payload: Uint8Array): Steps<Content> {
+  return { ...(yield* formDataFromJson(payload, newBoundary(), memory, explodeArrays)), query: [] };
 }
 
 function exactContent({ payload, contentType }: BodyInput, body: Uint8Array, method: Method): Content {
@@ -172,7 +174,7 @@ function* jsonContent(input: BodyInput, payload: Uint8Array, { method }: Method)
   }
   const { essence } = parseMediaType(contentType ?? "application/json");
   if (essence === "multipart/form-data") {
-    return { ...(yield* formDataFromJson(payload, input.newBoundary(), memory, explodeArrays)), query: [] };
+    return yield* formDataContent(input, payload);
   }
   if (NO_JSON.test(essence)) throw noJson(essence);
   return { body: payload, contentType: contentType ?? "application/json", query: [] };

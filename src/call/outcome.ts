@@ -51,6 +51,11 @@ export interface ErrorOutcome {
   readonly answer: Answer | undefined;
 }
 
+/** The status code of an outcome's row. */
+export function statusCodeOf(outcome: Outcome): number {
+  return outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
+}
+
 /**
  * A provider status below 400 is a success; 400 and above is the provider's own error, returned with its whole answer.
  */
@@ -103,9 +108,4 @@ export function outcomeFromError(
 /** Whether the caller has disconnected; false for a call aborted with a RelayError, such as an evicted one. */
 export function isGone(signal: Pick<CallerSignal, "aborted" | "reason"> | undefined): boolean {
   return signal?.aborted === true && !(signal.reason instanceof RelayError);
-}
-
-/** The status code of an outcome's row. */
-export function statusCodeOf(outcome: Outcome): number {
-  return outcome.result === "success" ? outcome.answer.statusCode : outcome.statusCode;
 }

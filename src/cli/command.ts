@@ -84,13 +84,14 @@ export function usageError(message: string, cause?: unknown): ExitError {
 
 /** Prints what failed to standard error and returns the exit code. */
 export function exitCodeFrom(error: unknown): FailureCode {
-  if (error instanceof ExitError) {
-    if (error.message !== "") writeNote(error.message);
-    return error.exitCode;
-  }
-  const exitCode = operatorExitCode(error);
-  writeNote(exitCode === undefined ? faultText(error) : (error as Error).message);
-  return exitCode ?? 1;
+  const text = isForOperator(error) ? error.message : faultText(error);
+  if (text !== "") writeNote(text);
+  return error instanceof ExitError ? error.exitCode : (operatorExitCode(error) ?? 1);
+}
+
+/** Whether an error's message is for the person at the terminal. */
+export function isForOperator(error: unknown): error is Error {
+  return error instanceof ExitError || operatorExitCode(error) !== undefined;
 }
 
 /**

@@ -233,7 +233,10 @@ async function openValues(
   // A copy in a file may be migrated; a database that the operator restored is only read.
   if (config.database.kind === "postgres") {
     const { state } = await inspectStore(config, undefined);
-    if (state === "older") throw failure(`${textFromDatabaseLocation(config.database)} ${OLDER}`);
+    if (state === "older")
+      throw failure(
+        `${textFromDatabaseLocation(config.database)} has the schema of an older version; run 'relay db migrate' on it first.`,
+      );
     if (state === "missing") throw nothingRestored();
   }
   const store = await openStore(config);
@@ -246,8 +249,6 @@ async function openValues(
     await store.close();
   }
 }
-
-const OLDER = "has the schema of an older version; run 'relay db migrate' on it first.";
 
 function nothingRestored(): Error {
   return failure("The restored database has no store of this version: the backup is empty or not from a relay.");

@@ -5,10 +5,9 @@ import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { type Config, listenUrlFrom } from "../config/config.js";
 import { defaultSpool } from "../config/database-location.js";
-import { operatorExitCode } from "../lib/process.js";
 import { createSecretFile } from "../lib/secret-file.js";
 import type { ServiceUrls } from "../workers/worker.js";
-import { addCommand, ExitError, failure, usageError, writeNote, writeResult } from "./command.js";
+import { addCommand, ExitError, failure, isForOperator, usageError, writeNote, writeResult } from "./command.js";
 import { envFileBeside, loadEnvFile } from "./env-file.js";
 import { configFromEnvironment } from "./open-store.js";
 
@@ -97,20 +96,11 @@ async function consoleText(adminUrl: string, config: Config): Promise<string> {
   } catch (error) {
     // A hint must not end the service.
     if (!isForOperator(error)) {
-      return `${address} No sign-in link could be created (${await faultText(error)}). Please report this.`;
+      const { textFromError } = await import("../telemetry/log.js");
+      return `${address} No sign-in link could be created (${textFromError(error)}). Please report this.`;
     }
     return `${address} No sign-in link could be created:\n\n  ${error.message}\n\nFix this, then run '${COMMAND} console' to get a link.`;
   }
-}
-
-/** Class, code and place of a fault, whose message may quote input. */
-async function faultText(error: unknown): Promise<string> {
-  const { describeError } = await import("../telemetry/log.js");
-  return Object.values(describeError(error)).filter(Boolean).join(" ");
-}
-
-function isForOperator(error: unknown): error is Error {
-  return error instanceof ExitError || operatorExitCode(error) !== undefined;
 }
 
 /** `relay console` */

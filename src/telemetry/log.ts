@@ -66,6 +66,11 @@ export function describeError(error: unknown): {
   };
 }
 
+/** The same in one line, for people. */
+export function textFromError(error: unknown): string {
+  return Object.values(describeError(error)).filter(Boolean).join(" ");
+}
+
 /** The first stack frame. Skips the message, since any line of it may look like a frame. */
 function placeOf({ stack = "", message }: Error): string | undefined {
   return stack

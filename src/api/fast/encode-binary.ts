@@ -2,7 +2,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { ListValueSchema, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { CallResponseSchema, ResultRowSchema } from "../../../gen/relay/v1/relay_pb.js";
 import { type Answer, type Outcome, statusCodeOf } from "../../call/outcome.js";
-import { type Bytes, base64InSteps, between, bytesOf, SLICE_BYTES } from "../../lib/chunks.js";
+import { type Bytes, base64InSteps, between, bytesOf, NOTHING, SLICE_BYTES } from "../../lib/chunks.js";
 import { atOnce } from "../../lib/turns.js";
 import type { RowData } from "../rpc/row.js";
 import { double, lengthDelimited, tagOf, utf8, varint, type WireText } from "./wire-text.js";
@@ -33,7 +33,7 @@ interface Pieces {
   readonly after: WireText;
 }
 
-const NONE = bytesOf(new Uint8Array());
+const NONE = bytesOf(NOTHING);
 
 /** What is encoded besides an outcome. */
 interface BinaryRow {
