@@ -37,8 +37,7 @@ async function main(): Promise<number> {
     return 0;
   }
   const summary = await (options.compare === undefined ? run(options) : runCompared(options, options.compare));
-  mkdirSync(dirname(options.out), { recursive: true });
-  writeFileSync(options.out, `${JSON.stringify(summary, null, 2)}\n`);
+  write(summary, options);
   process.stdout.write(`${tableFrom(summary)}\nWritten to ${options.out}\n`);
   return 0;
 }
@@ -47,7 +46,8 @@ async function run(options: BenchOptions): Promise<Summary> {
   const plan = planFor(options);
   const stage = await startStage(castOf(plan));
   try {
-    const samples = await runRounds(stage, plan, options, writeProgress);
+    const onRound = (samples: readonly Sample[]) => write(summaryOf(samples, options, {}), options);
+    const samples = await runRounds(stage, plan, options, { onProgress: writeProgress, onRound });
     return summaryOf(samples, options, await runLoopHolds(stage, plan, options));
   } finally {
     await stage.close();
@@ -56,23 +56,30 @@ async function run(options: BenchOptions): Promise<Summary> {
 
 /** In new processes each round: two processes with the same code differ by more than most changes do. */
 async function runCompared(options: BenchOptions, commit: string): Promise<Summary> {
-  const compared = buildCommit(commit);
+  const checkout = buildCommit(commit);
+  const comparedOf = (samples: readonly Sample[]): Summary => ({
+    ...summaryOf(samples, options, {}),
+    compared: { commit, points: comparisonFrom(samples) },
+  });
   try {
     const samples: Sample[] = [];
     for (let round = 1; round <= options.rounds; round++) {
       const plan = planFor(options).map(({ point, subjects }) => ({ point, subjects: inTurn(round, subjects) }));
-      const stage = await startStage(castOf(plan), compared);
+      const stage = await startStage(castOf(plan), checkout);
       try {
         writeProgress(`round ${round} of ${options.rounds}, in new processes`);
-        const own = await runRounds(stage, plan, { ...options, rounds: 1 }, writeProgress);
-        samples.push(...own.map((sample) => ({ ...sample, round })));
+        const onRound = (own: readonly Sample[]) => {
+          samples.push(...own.map((sample) => ({ ...sample, round })));
+          write(comparedOf(samples), options);
+        };
+        await runRounds(stage, plan, { ...options, rounds: 1 }, { onProgress: writeProgress, onRound });
       } finally {
         await stage.close();
       }
     }
-    return { ...summaryOf(samples, options, {}), compared: { commit, points: comparisonFrom(samples) } };
+    return comparedOf(samples);
   } finally {
-    rmSync(compared, { recursive: true, force: true });
+    rmSync(checkout, { recursive: true, force: true });
   }
 }
 
@@ -86,8 +93,15 @@ function inTurn(round: number, subjects: readonly SubjectName[]): readonly Subje
   return relays.flatMap((name) => (round % 2 === 1 ? [name, comparedTo(name)] : [comparedTo(name), name]));
 }
 
-function summaryOf(samples: readonly Sample[], { rounds, seconds }: BenchOptions, loopHoldMs: LoopHolds): Summary {
+function summaryOf(samples: readonly Sample[], { seconds }: BenchOptions, loopHoldMs: LoopHolds): Summary {
+  const rounds = Math.max(...samples.map(({ round }) => round));
   return { machine: machine(), at: new Date().toISOString(), rounds, seconds, rows: rowsFrom(samples), loopHoldMs };
+}
+
+/** After each round, so that what was measured is kept when the run is ended. */
+function write(summary: Summary, { out }: BenchOptions): void {
+  mkdirSync(dirname(out), { recursive: true });
+  writeFileSync(out, `${JSON.stringify(summary, null, 2)}\n`);
 }
 
 function writeProgress(text: string): void {

@@ -10,12 +10,19 @@ import type { LoopHolds, Sample } from "./summary.js";
 /** What is measured: points, each with the subjects that were chosen. */
 export type Plan = ReadonlyArray<{ readonly point: Point; readonly subjects: readonly SubjectName[] }>;
 
+/** Who is told of a run while it goes on. */
+export interface Listener {
+  onProgress(text: string): void;
+  /** After each round, with the samples of all rounds so far. */
+  onRound(samples: readonly Sample[]): void;
+}
+
 /** Measures every subject at every point in each round, so that a slow minute of the machine meets all of them. */
 export async function runRounds(
   stage: Stage,
   plan: Plan,
   options: BenchOptions,
-  onProgress: (text: string) => void,
+  { onProgress, onRound }: Listener,
 ): Promise<Sample[]> {
   await warmUp(stage, plan, options, onProgress);
   const samples: Sample[] = [];
@@ -27,6 +34,7 @@ export async function runRounds(
       for (const [at, subject] of subjects.entries())
         samples.push({ round, point: point.name, subject, figures: figures[at] as Figures });
     }
+    onRound(samples);
   }
   return samples;
 }
@@ -66,7 +74,7 @@ async function warmUp(
   stage: Stage,
   plan: Plan,
   { warmUpSeconds }: BenchOptions,
-  onProgress: (text: string) => void,
+  onProgress: Listener["onProgress"],
 ): Promise<void> {
   const times = { warmMs: warmUpSeconds * 1000, ms: 1 };
   const isWarm = new Set<string>();
