@@ -1,4 +1,5 @@
 import { createChunks } from "../lib/chunks.js";
+import { createMemo } from "../lib/memo.js";
 import { formatError } from "../model/errors.js";
 import type { Connection } from "../oauth/connection.js";
 import { type Credentials, isWithoutTokens, textsOf } from "../oauth/credentials.js";
@@ -229,7 +230,7 @@ export type RedactorFor = (secrets: readonly Secret[]) => Redactor;
  * secrets, and computing the spellings of those costs more than searching a small answer for them.
  */
 export function createRedactors(): RedactorFor {
-  const made = new WeakMap<readonly Secret[], Redactor>();
+  const made = createMemo<readonly Secret[], Redactor>();
   return (secrets) => {
     const known = made.get(secrets);
     if (known !== undefined) return known;

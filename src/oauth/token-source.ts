@@ -1,3 +1,4 @@
+import { createMemo } from "../lib/memo.js";
 import type { CallerSignal } from "../model/caller-signal.js";
 import { RelayError } from "../model/errors.js";
 import type { ProviderCatalog } from "../providers/provider.js";
@@ -84,7 +85,7 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
   const refusedTokens = createRefusedTokens(options);
 
   /** Opened tokens by row object, which the store replaces when the row changes and drops when it is deleted. */
-  const opened = new WeakMap<Connection, CurrentToken & { readonly clientUpdatedAt: number | undefined }>();
+  const opened = createMemo<Connection, CurrentToken & { readonly clientUpdatedAt: number | undefined }>();
 
   function current(connection: Connection, client?: StoredOAuthClient): CurrentToken {
     const known = opened.get(connection);

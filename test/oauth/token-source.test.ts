@@ -1,3 +1,5 @@
+import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { RelayError } from "../../src/model/errors.js";
 import type { Connection } from "../../src/oauth/connection.js";
@@ -46,6 +48,27 @@ async function failureOf(connection: Connection, now = NOW, using: Sealer = seal
 }
 
 describe("accessToken()", () => {
+  it("lets minor collections free what it opened for rows that are gone", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as (options: { readonly type: "major" | "minor" }) => void;
+    const source = tokenSourceForTest({ sealer, now: () => NOW });
+    const row = connectionForTest();
+    const openTokens = async (count: number) => {
+      for (let opened = 0; opened < count; opened++) {
+        // All of one shape, as the store makes them.
+        await source.accessToken(Object.assign({}, row));
+        if (opened % 100 === 0) collect({ type: "minor" });
+      }
+    };
+    await openTokens(500);
+    for (let turn = 0; turn < 3; turn++) collect({ type: "major" });
+    const before = oldBytes();
+    await openTokens(5000);
+    collect({ type: "minor" });
+    // Each row and its token take 0.7 KiB.
+    expect(oldBytes() - before).toBeLessThan(1024 * 1024);
+  });
+
   it("refuses when the user must connect again, before a token is opened", async () => {
     const never: Sealer = { ...sealer, open: () => expect.unreachable() };
     const connection = connectionForTest({ refresh_token: "r" }, { state: "REAUTHORIZATION_REQUIRED" });
@@ -126,3 +149,7 @@ describe("newConnectionFrom()", () => {
     expect(JSON.stringify(connection)).not.toContain("CANARY");
   });
 });
+
+function oldBytes(): number {
+  return getHeapSpaceStatistics().find((space) => space.space_name === "old_space")?.space_used_size ?? 0;
+}
