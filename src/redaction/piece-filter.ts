@@ -30,8 +30,9 @@ interface PieceSearch {
   readonly memory: { readonly buffer: ArrayBuffer };
   inputAt(): number;
   inputBytes(): number;
-  tableAt(): number;
   tableBytes(): number;
+  clear(tableBytes: number): void;
+  add(length: number, tableBytes: number): void;
   lettersAt(): number;
   readFrom(): number;
   readTo(): number;
@@ -42,11 +43,10 @@ interface PieceSearch {
 const SEARCH = createWasmModule<PieceSearch>(PIECE_SEARCH_WASM).createInstance();
 const MEMORY = Buffer.from(SEARCH.memory.buffer);
 const INPUT_AT = SEARCH.inputAt();
-const TABLE_AT = SEARCH.tableAt();
 const LETTERS_AT = SEARCH.lettersAt();
 const MAX_TABLE_BITS = 8 * SEARCH.tableBytes();
-/** The bits of the filter whose table is loaded. */
-let keptInside: readonly number[] | undefined;
+/** The grams of the filter whose table is loaded. */
+let loaded: Uint8Array | undefined;
 
 /** How many of the bytes that follow are looked at: enough for most texts that begin before, with the usual escapes. */
 export const AHEAD_BYTES = 128;
@@ -65,8 +65,6 @@ const BITS_PER_GRAM = 128;
 const MIN_TABLE_BITS = 65_536;
 /** As in wasm/piece-search.ts. */
 const [IN_TEXTS, OF_BASE64] = [1, 2] as const;
-/** As in wasm/piece-search.ts. */
-const HASH_FACTORS = [0x9e3779b1, 0x85ebca6b] as const;
 /** For one UTF-16 code unit. */
 const MAX_UTF8_BYTES = 3;
 /** A text may begin right after the first letter of an escape that is read literally: at most these are lost. */
@@ -102,22 +100,19 @@ export function createPieceFilter(
   const pieces = 2 * step + GRAM + LINE_LETTERS;
   const wanted = 2 ** Math.ceil(Math.log2(BITS_PER_GRAM * pieces * texts.length));
   const tableBytes = Math.min(MAX_TABLE_BITS, Math.max(MIN_TABLE_BITS, wanted)) / 8;
-  const kept: number[] = [];
-  for (const text of texts) {
-    for (let at = 0; at < pieces && at + GRAM <= text.length; at++) keep(kept, tableBytes - 4, text, at);
-  }
+  const grams = gramsOf(texts, pieces);
   let length = 0;
   const isIn = (from: number) => SEARCH.next(from, length, step, reach, tableBytes, isStrict) !== 0;
   const begin = () => {
-    if (keptInside === kept) return;
-    MEMORY.fill(0, TABLE_AT, TABLE_AT + tableBytes);
-    for (let index = 0; index < kept.length; index++) {
-      const bit = kept[index] as number;
-      const at = TABLE_AT + (bit >>> 3);
-      MEMORY[at] = (MEMORY[at] as number) | (1 << (bit & 7));
+    if (loaded === grams) return;
+    SEARCH.clear(tableBytes);
+    for (let at = 0; at < grams.length; at += PART_BYTES) {
+      const part = grams.subarray(at, at + PART_BYTES);
+      MEMORY.set(part, INPUT_AT);
+      SEARCH.add(part.length, tableBytes);
     }
     MEMORY.set(letters, LETTERS_AT);
-    keptInside = kept;
+    loaded = grams;
   };
   const filter: PieceFilter = {
     load(part, ahead) {
@@ -175,26 +170,33 @@ function surveyOf(texts: readonly Uint8Array[], more: string) {
   return { shortest, letters, isOdd };
 }
 
-/** Adds a piece in both base64 alphabets. */
-function keep(kept: number[], mask: number, text: Uint8Array, at: number): void {
-  const gram =
-    (text[at] as number) |
-    ((text[at + 1] as number) << 8) |
-    ((text[at + 2] as number) << 16) |
-    ((text[at + 3] as number) << 24);
-  keepFrom(kept, mask, gram, 0);
+/** The first pieces of each text in both base64 alphabets, one after the other. */
+function gramsOf(texts: readonly Uint8Array[], pieces: number): Uint8Array {
+  const grams: number[] = [];
+  for (const text of texts) {
+    for (let at = 0; at < pieces && at + GRAM <= text.length; at++) {
+      const gram =
+        (text[at] as number) |
+        ((text[at + 1] as number) << 8) |
+        ((text[at + 2] as number) << 16) |
+        ((text[at + 3] as number) << 24);
+      addGram(grams, gram, 0);
+    }
+  }
+  // Not from the pool of small buffers: each user keeps these.
+  const bytes = Buffer.allocUnsafeSlow(GRAM * grams.length);
+  for (let index = 0; index < grams.length; index++) bytes.writeInt32LE(grams[index] as number, GRAM * index);
+  return bytes;
 }
 
-function keepFrom(kept: number[], mask: number, gram: number, from: number): void {
+/** Adds a piece, and the same with `-` for `+` and `_` for `/` from the bit `from` on. */
+function addGram(grams: number[], gram: number, from: number): void {
   for (let shift = from; shift < 8 * GRAM; shift += 8) {
     const byte = (gram >>> shift) & 0xff;
-    if (byte === 0x2b) keepFrom(kept, mask, gram ^ ((0x2b ^ 0x2d) << shift), shift + 8);
-    else if (byte === 0x2f) keepFrom(kept, mask, gram ^ ((0x2f ^ 0x5f) << shift), shift + 8);
+    if (byte === 0x2b) addGram(grams, gram ^ ((0x2b ^ 0x2d) << shift), shift + 8);
+    else if (byte === 0x2f) addGram(grams, gram ^ ((0x2f ^ 0x5f) << shift), shift + 8);
   }
-  for (const factor of HASH_FACTORS) {
-    const hash = Math.imul(gram, factor);
-    kept.push((((hash >>> 11) & mask) << 3) + (hash >>> 27));
-  }
+  grams.push(gram);
 }
 
 /** Letters of both base64 alphabets (RFC 4648 sections 4 and 5). */

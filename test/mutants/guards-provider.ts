@@ -110,7 +110,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard(
     "redaction, filter: both alphabets",
-    ["if (byte === 0x2b) keepFrom", "if (byte === 0) keepFrom"],
+    ["if (byte === 0x2b) addGram", "if (byte === 0) addGram"],
     "redaction/piece-filter",
   ),
   guard(

@@ -1,25 +1,25 @@
 /*
- * Where some bytes have to be read closely. AssemblyScript: `npm run wasm` makes ../piece-search-wasm.ts of it.
- *
- * ../piece-filter.ts tells what for, and makes the table.
+ * The search of ../piece-filter.ts, which explains it. AssemblyScript: `npm run wasm` compiles it to
+ * ../piece-search-wasm.ts.
  */
 
 import { INPUT, INPUT_BYTES, isNoneAtOnce, isPlainEnd, LETTERS, LF, NONE, UNCLEAR, undoneAt, undoneEnd } from "./undo";
 
-/** Bytes that are compared at once. */
+/** Bytes of a piece. */
 const GRAM: i32 = 4;
-/** Bytes that are skimmed together. */
+/** Bytes that `skim()` handles at once. */
 const CHUNK: i32 = 64;
-/** The letters that they spell. */
+/** The letters of the input, with escapes undone. */
 const SPELLED: i32 = memory.data(INPUT_BYTES + 48, 16) as i32;
-/** For each 16 bytes: how many letters come before, and the first byte that is not read with those. */
+/** For each 16 bytes of input: the number of letters before them, and the first byte not among those. */
 const MARKS: i32 = memory.data(INPUT_BYTES / 2, 16) as i32;
 const TABLE_BYTES: i32 = 65536;
 const TABLE: i32 = memory.data(TABLE_BYTES, 16) as i32;
-/** Without an escape or the end of a line in them, behind which no more letters are undone. */
+/** After so many blocks of 16 bytes without an escape or line break, `isInLetters()` stops. */
 const PLAIN_BLOCKS: i32 = 3;
-/** As in ../piece-filter.ts. */
+/** Each piece sets two bits of the table. */
 const FIRST_FACTOR: u32 = 0x9e3779b1;
+const SECOND_FACTOR: u32 = 0x85ebca6b;
 
 let readFromPlace: i32 = 0;
 let readToPlace: i32 = 0;
@@ -32,10 +32,6 @@ export function inputBytes(): i32 {
   return INPUT_BYTES;
 }
 
-export function tableAt(): i32 {
-  return TABLE;
-}
-
 export function lettersAt(): i32 {
   return LETTERS;
 }
@@ -44,24 +40,39 @@ export function tableBytes(): i32 {
   return TABLE_BYTES;
 }
 
-/** Where to begin to read, after `next()`. */
+/** Empties the table. */
+export function clear(tableBytes: i32): void {
+  memory.fill(TABLE, 0, tableBytes);
+}
+
+/** Adds the pieces that are the first `length` bytes of the input to the table. */
+export function add(length: i32, tableBytes: i32): void {
+  const mask = tableBytes - 4;
+  for (let at = INPUT; at < INPUT + length; at += GRAM) {
+    const piece = load<u32>(at);
+    addBit(piece * FIRST_FACTOR, mask);
+    addBit(piece * SECOND_FACTOR, mask);
+  }
+}
+
+/** Set by `next()`: where to begin reading closely. */
 export function readFrom(): i32 {
   return readFromPlace;
 }
 
-/** How far to read at least. */
+/** Set by `next()`: how far to read closely at least. */
 export function readTo(): i32 {
   return readToPlace;
 }
 
 /**
- * Looks for where texts may be, from `from` on. Whether there is a place to read closely; when there is none, a text may
- * still begin in the end.
+ * Searches from `from` on for the next bytes to read closely. False if there are none; then a text may still begin near
+ * the end.
  *
  * @param step 1, 2, 4, 8 or 16.
- * @param reach how many letters in front of a piece a text may begin.
+ * @param reach how many letters before a piece a text may begin.
  * @param tableBytes a power of two.
- * @param isStrict whether each escape is to be read closely.
+ * @param isStrict whether every escape is to be read closely.
  */
 export function next(from: i32, length: i32, step: i32, reach: i32, tableBytes: i32, isStrict: bool): bool {
   const mask = tableBytes - 4;
@@ -76,10 +87,9 @@ export function next(from: i32, length: i32, step: i32, reach: i32, tableBytes: 
 }
 
 /**
- * Looks at each `step`th byte as it stands, and for escapes and ends of lines that are close to each other: a text with
- * none of them in it, or one, or some far from each other, has a run of bytes in it that stands as it is and is long
- * enough for one of its first pieces to be at a `step`th byte. Gives back the place where there is either, or `length`, and
- * from where on to undo them.
+ * Finds the first `step`th byte with a piece, or the first escape or line break close to another one: where these are
+ * far apart, a text contains a run of literal bytes that is long enough for one of its first pieces to be at a `step`th
+ * byte. Returns the index, or `length`, and sets `readFromPlace` to where to begin undoing escapes.
  */
 function skim(from: i32, length: i32, step: i32, mask: u32, isStrict: bool): i32 {
   const apart = step + GRAM;
@@ -114,7 +124,7 @@ function skim(from: i32, length: i32, step: i32, mask: u32, isStrict: bool): i32
   return suspect;
 }
 
-/** Undoes escapes and ends of lines, and looks at each `step`th letter, until none was undone for a while. */
+/** Undoes escapes and line breaks, and looks up each `step`th letter, until there was nothing to undo for a while. */
 function isInLetters(
   from: i32,
   suspect: i32,
@@ -174,7 +184,7 @@ function isInLetters(
   return isUnclear;
 }
 
-/** Finds where a letter is read from, or some before it. */
+/** Sets `readFromPlace` to where a letter was read, or to a little before. */
 function begunAt(letter: i32, from: i32, last: i32): bool {
   let block = last;
   while (block > (from & ~15) && load<i32>(MARKS + (block >>> 1)) > letter) block -= 16;
@@ -194,9 +204,14 @@ function bitOf(at: i32, mask: u32): u32 {
   return bitFor(load<u32>(at) * FIRST_FACTOR, mask);
 }
 
-/** The lowest bit counts. */
+/** The bit of a hash is the lowest of the result. */
 function bitFor(hash: u32, mask: u32): u32 {
   return load<u32>(TABLE + ((hash >>> 11) & mask)) >>> (hash >>> 27);
+}
+
+function addBit(hash: u32, mask: u32): void {
+  const at = TABLE + ((hash >>> 11) & mask);
+  store<u32>(at, load<u32>(at) | (1 << (hash >>> 27)));
 }
 
 function pieceIn(chunk: i32, length: i32, step: i32, mask: u32): i32 {
@@ -207,10 +222,10 @@ function pieceIn(chunk: i32, length: i32, step: i32, mask: u32): i32 {
 }
 
 function mayBeKept(gram: u32, mask: u32): bool {
-  return (bitFor(gram * FIRST_FACTOR, mask) & bitFor(gram * 0x85ebca6b, mask) & 1) !== 0;
+  return (bitFor(gram * FIRST_FACTOR, mask) & bitFor(gram * SECOND_FACTOR, mask) & 1) !== 0;
 }
 
-/** Those that may begin an escape or end a line: that are what the only one of these with their lower half is. */
+/** The bytes that may begin an escape or end a line: each of these differs in its low four bits. */
 function areEvents(block: i32): v128 {
   const bytes = v128.load(INPUT + block);
   const table = i8x16(-1, -1, -1, -1, -1, 0x25, -1, -1, -1, -1, 0x0a, -1, 0x5c, 0x0d, -1, -1);
