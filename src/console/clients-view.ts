@@ -13,6 +13,7 @@ import {
   type Column,
   copyButton,
   dataTable,
+  lasting,
   moment,
   problemNotice,
   stateMark,
@@ -202,7 +203,7 @@ const COLUMNS: ReadonlyArray<Column<OAuthClientJson>> = [
 
 function stateOf({ refusedTime }: OAuthClientJson): TemplateResult {
   if (refusedTime === undefined) return stateMark(true, "Not refused");
-  return html`${stateMark(false, "Refused by the provider")} since ${moment(refusedTime, "")}`;
+  return html`${stateMark(false, "Refused by the provider")} ${lasting(refusedTime)}`;
 }
 
 function editLink({ publicKey = "", providerName = "" }: OAuthClientJson): TemplateResult {

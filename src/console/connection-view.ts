@@ -16,6 +16,7 @@ import {
   busyNotice,
   type Column,
   dataTable,
+  lasting,
   lengthText,
   moment,
   problemNotice,
@@ -140,7 +141,7 @@ function standingView({ publicKey = "", userId = "", providerName = "" }: Connec
       ? nothing
       : html`<a href="${applicationAddress(place, publicKey)}&${whose}">${place === "link" ? "Make a connect link" : "Correct the OAuth client"}</a>`;
   return html`<div class=${isGood ? "notice" : "notice bad"}>
-    <p>${stateMark(isGood, state)}${since === undefined ? nothing : html`, since ${moment(since, "")}`}</p>
+    <p>${stateMark(isGood, state)}${since === undefined ? nothing : html`, ${lasting(since)}`}</p>
     ${reason === "" ? nothing : html`<p>${visibleText(reason)}</p>`}
     ${advice === "" ? nothing : html`<p>What to do: ${visibleText(advice)} ${todo}</p>`}
     <p><a href=${tryAddress({ publicKey, userId, providerName })}>Try a call</a></p>

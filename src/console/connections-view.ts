@@ -14,6 +14,7 @@ import {
   busyNotice,
   type Column,
   dataTable,
+  lasting,
   moment,
   pager,
   problemNotice,
@@ -142,8 +143,8 @@ export function refreshOf(connection: ConnectionJson) {
   if (!hasRefreshToken) return withoutRefresh(connection);
   if (refreshFailureCount === 0) return "Automatic";
   const { refreshFailingTime, nextRefreshTime } = connection;
-  return html`${stateMark(false, `Failed ${countText(refreshFailureCount, "time")} (${visibleText(lastRefreshFailure)})`)} since
-  ${moment(refreshFailingTime, "unknown")}, next try ${moment(nextRefreshTime, "at the next call")}`;
+  return html`${stateMark(false, `Failed ${countText(refreshFailureCount, "time")} (${visibleText(lastRefreshFailure)})`)}
+  ${refreshFailingTime === undefined ? nothing : lasting(refreshFailingTime)}, next try ${moment(nextRefreshTime, "at the next call")}`;
 }
 
 function links({ publicKey = "", userId = "", providerName = "" }: ConnectionJson): TemplateResult {

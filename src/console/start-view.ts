@@ -11,7 +11,7 @@ import { figureTable } from "./figures-view.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { countText, visibleText } from "./text.js";
-import { busyNotice, moment, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
+import { busyNotice, lasting, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
 
 /** Refresh interval while the view is shown, in milliseconds. */
 const EVERY_MS = 60_000;
@@ -119,7 +119,7 @@ function attentionView(attention: AttentionJson, directory: Directory): Template
   });
   const address = view?.includes("?") ? `#/${view}` : `#/${view}?${parameters}`;
   return html`<p>
-      <strong>${what((noun) => countOf(attention, noun))}</strong>${whose}${where}${sinceTime === undefined ? nothing : html`, since ${moment(sinceTime, "")}`}.
+      <strong>${what((noun) => countOf(attention, noun))}</strong>${whose}${where}${sinceTime === undefined ? nothing : html`, ${lasting(sinceTime)}`}.
       ${visibleText(message)}
     </p>
     <p>${advice} ${view === undefined ? nothing : html`<a href=${address}>Show details</a>`}</p>`;

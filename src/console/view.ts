@@ -161,13 +161,21 @@ export function lengthText(ms: number): string {
 /** Relative time, with the exact timestamp on hover. @param timestamp RFC 3339, as in ProtoJSON. */
 export function moment(timestamp: string | undefined, otherwise: string): TemplateResult {
   if (timestamp === undefined) return html`${otherwise}`;
-  const text = distanceText(Date.parse(timestamp), Date.now());
-  return html`<time datetime=${timestamp} title=${timestamp}>${text}</time>`;
+  return timeElement(timestamp, distanceText(Date.parse(timestamp), Date.now()));
+}
+
+/** How long something has lasted, with the timestamp of its start on hover: `for 5 minutes`. */
+export function lasting(since: string): TemplateResult {
+  return html`for ${timeElement(since, lengthText(Math.max(0, Date.now() - Date.parse(since))))}`;
 }
 
 /** Time of day in the browser's time zone, with the exact timestamp on hover. */
 export function clockTime(timestamp: string): TemplateResult {
-  return html`<time datetime=${timestamp} title=${timestamp}>${new Date(timestamp).toLocaleTimeString("en-GB")}</time>`;
+  return timeElement(timestamp, new Date(timestamp).toLocaleTimeString("en-GB"));
+}
+
+function timeElement(timestamp: string, text: string): TemplateResult {
+  return html`<time datetime=${timestamp} title=${timestamp}>${text}</time>`;
 }
 
 /**

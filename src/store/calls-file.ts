@@ -84,23 +84,23 @@ function* append(blocks: readonly CallBlock[], maxCalls: number): Operation<void
   }
 }
 
-/** Times are milliseconds since the epoch. A migration is never changed, except for its comments. */
+/** Times are milliseconds since the epoch. Never change a migration, except for its comments. */
 export const CALLS_MIGRATIONS: readonly string[] = [
   `
 CREATE TABLE call_blocks (
-  -- Never given twice, so that whoever reads on behind a block misses none.
+  -- Never reused, so that a reader that continues after a block misses none.
   sequence INTEGER PRIMARY KEY AUTOINCREMENT,
   application_id TEXT NOT NULL,
-  -- How many calls of the application were written before.
+  -- Number of calls of the application before this block.
   position INTEGER NOT NULL,
   count INTEGER NOT NULL,
-  -- When the first and the last of them began.
+  -- When its first and last call began.
   first_at INTEGER NOT NULL,
   last_at INTEGER NOT NULL,
   -- JSON.
   calls TEXT NOT NULL
 ) STRICT;
--- Of a file that is begun anew behind those of the one before, too: they go on from the time, in microseconds.
+-- Starts at the current time in microseconds, so that numbers are larger than those of an earlier, replaced file.
 INSERT INTO sqlite_sequence (name, seq) VALUES ('call_blocks', unixepoch() * 1000000);
 CREATE INDEX call_blocks_by_application ON call_blocks (application_id, sequence);
 CREATE INDEX call_blocks_by_time ON call_blocks (last_at, first_at);

@@ -19,12 +19,12 @@ interface Migration {
  * index or CHECK, since databases quote their values in error messages.
  */
 const TABLES = `
--- Tells a store from others, wherever it is moved to.
+-- Identifies this store, also after it was moved.
 CREATE TABLE store_identity (
   id TEXT NOT NULL PRIMARY KEY
 );
 
--- A known text sealed under each key that values of this store may be sealed under.
+-- One row per encryption key in use, with a known text sealed under it, to check a key.
 CREATE TABLE key_checks (
   key_id TEXT NOT NULL PRIMARY KEY,
   sealed BYTEA NOT NULL,
@@ -35,31 +35,31 @@ CREATE TABLE applications (
   id TEXT NOT NULL PRIMARY KEY,
   name KEY NOT NULL,
   public_key KEY NOT NULL UNIQUE,
-  -- Sealed SHA-256 of the private key.
+  -- SHA-256 of the private key, sealed.
   private_key_hash BYTEA NOT NULL,
   caller_auth TEXT NOT NULL CHECK (caller_auth IN ('PUBLIC_KEY', 'SIGNED_USER', 'PRIVATE_KEY')),
-  -- JSON arrays of text.
+  -- JSON arrays of strings.
   allowed_origins TEXT NOT NULL,
   allowed_addresses TEXT NOT NULL,
-  -- Where a browser may be sent back to.
+  -- Where the connect page may redirect a browser.
   allowed_redirect_uris TEXT NOT NULL DEFAULT '[]',
-  -- 0 is no limit.
+  -- 0: no limit.
   calls_per_minute BIGINT NOT NULL,
   connection_calls_per_minute BIGINT NOT NULL,
-  -- JSON object: the provider's name -> rules that calls must fit.
+  -- JSON object: provider name -> rules, one of which a call must match.
   call_rules TEXT NOT NULL DEFAULT '{}',
-  -- Longest lifetime of a call token; 0 is the longest there is.
+  -- Longest lifetime of a call token; 0: the longest that the relay allows.
   max_call_token_seconds BIGINT NOT NULL DEFAULT 0,
-  -- Of its mark on the connect page, #rrggbb; empty for the relay's own.
+  -- Color on the connect page, #rrggbb; empty: the relay's own.
   accent_color TEXT NOT NULL DEFAULT '',
   state TEXT NOT NULL CHECK (state IN ('ACTIVE', 'DISABLED')),
-  -- Until when its calls are captured; 0 for never.
+  -- When debug capture ends; 0: off.
   capture_until BIGINT NOT NULL DEFAULT 0,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL
 );
 
--- Browser origins by themselves: a preflight names no application, and must not read all of them.
+-- Allowed browser origins again, indexed: a CORS preflight names no application.
 CREATE TABLE application_origins (
   origin TEXT NOT NULL,
   application_id TEXT NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
@@ -72,19 +72,19 @@ CREATE TABLE oauth_clients (
   application_id TEXT NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
   provider_name TEXT NOT NULL,
   client_id KEY NOT NULL,
-  -- Sealed; NULL for a public client.
+  -- Sealed; NULL: a public client.
   client_secret BYTEA,
-  -- To ask for, as the provider writes it.
+  -- The scope to request, in the provider's notation.
   scope KEY NOT NULL,
-  -- JSON object of text: parameters of templated origins that the client is bound to.
+  -- JSON object of strings: values that the client fixes for parameters of templated origins.
   origin_parameters TEXT NOT NULL DEFAULT '{}',
   updated_at BIGINT NOT NULL,
-  -- Since when the provider refuses the client itself.
+  -- When the provider began to refuse the client itself.
   refused_since BIGINT,
   UNIQUE (application_id, provider_name)
 );
 
--- Clients that are refused, of which there is hardly any on most days.
+-- Refused clients; usually there are none.
 CREATE INDEX oauth_clients_refused ON oauth_clients (refused_since) WHERE refused_since IS NOT NULL;
 
 CREATE TABLE connections (
@@ -94,61 +94,60 @@ CREATE TABLE connections (
   provider_name TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('ACTIVE', 'REAUTHORIZATION_REQUIRED')),
   state_reason TEXT,
-  -- Sealed tokens; the id of the key is inside.
+  -- Sealed tokens; each includes the id of its key.
   access_token BYTEA NOT NULL,
   refresh_token BYTEA,
-  -- Kept for a provider that never saw the rotation we stored, or the other way round.
+  -- Kept in case the provider did not complete the rotation that the relay stored.
   previous_refresh_token BYTEA,
   id_token BYTEA,
   token_type KEY NOT NULL,
   scope KEY NOT NULL,
-  -- JSON object of text.
+  -- JSON object of strings.
   origin_parameters TEXT NOT NULL,
   obtained_at BIGINT NOT NULL,
   expires_at BIGINT,
-  -- When the token was refreshed last; NULL for never.
+  -- The last refresh; NULL: never.
   refreshed_at BIGINT,
-  -- Grows with every change of what the row says; sealing the same tokens under another key is no such change.
+  -- Incremented with every change of content. Sealing the same tokens under another key is not one.
   version BIGINT NOT NULL,
-  -- Who refreshes the token now, and until when nobody else may; by the store's clock, as is next_try_at.
+  -- Who is refreshing the token, and when that lease ends; in the store's time, like next_try_at.
   lease_owner TEXT,
   lease_until BIGINT,
-  -- Since when a refresh token may be spent whose answer is not stored: it outlives the lease that it was sent under.
+  -- When a refresh token was sent whose answer is not stored yet: it may be spent. Kept after the lease has ended.
   unanswered_since BIGINT,
   fail_count BIGINT NOT NULL DEFAULT 0,
   last_failed_at BIGINT,
   next_try_at BIGINT,
   last_error_class TEXT,
-  -- JSON of what is known of tokens that are refused, or cannot be refreshed: since when, and what was said
-  -- (oauth/verdict.ts).
+  -- JSON: since when and why the provider refuses the token or its refresh (oauth/verdict.ts).
   trouble TEXT,
-  -- A fingerprint of the words of the last refusal: it shows whether others are refused in the same ones.
+  -- Fingerprint of the error text of the last refusal, to find other connections refused with the same text.
   refusal TEXT,
   refused_at BIGINT,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
   UNIQUE (application_id, user_id, provider_name)
 );
--- Leases, of which there are few, in the order in which those that were left behind are looked for.
+-- Leases: there are few. In the order in which abandoned ones are looked for.
 CREATE INDEX connections_leased ON connections (id) WHERE lease_until IS NOT NULL;
--- For counting: those in each state, and those whose refresh is failing, of which there is hardly any on most days.
+-- For counting connections by state, and those whose refresh fails (usually none).
 CREATE INDEX connections_by_state ON connections (state);
 CREATE INDEX connections_failing ON connections (state) WHERE fail_count > 0;
--- Connections that end with their access token, by when they do. It only asks whether there is a sealed value.
+-- Connections without a refresh token, by when they end. The condition does not read the sealed value.
 CREATE INDEX connections_unrefreshable ON connections (expires_at)
   WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at IS NOT NULL;
 CREATE INDEX connections_refused ON connections (provider_name, refusal, refused_at) WHERE refusal IS NOT NULL;
--- For finding a user of whatever application.
+-- For finding a user in all applications.
 CREATE INDEX connections_by_user ON connections (user_id, application_id, provider_name);
 CREATE INDEX connections_refreshed ON connections (application_id, provider_name, refreshed_at)
   WHERE refreshed_at IS NOT NULL;
 
--- Short-lived secrets of browsers: connect links, sessions of the connect page, states of authorization requests.
+-- Short-lived secrets that browsers hold: connect links, connect sessions, states of authorization requests.
 CREATE TABLE tickets (
-  -- Hex SHA-256 of the secret, which is kept nowhere.
+  -- Hex SHA-256 of the secret, which itself is not stored.
   id TEXT NOT NULL PRIMARY KEY,
   kind TEXT NOT NULL CHECK (kind IN ('LINK', 'SESSION', 'STATE')),
-  -- Hex SHA-256 of the cookie of the browser it is bound to; empty for none.
+  -- Hex SHA-256 of the cookie of the browser that it is bound to; empty: not bound.
   browser TEXT NOT NULL,
   application_id TEXT NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
   user_id KEY NOT NULL,
@@ -159,25 +158,25 @@ CREATE TABLE tickets (
 CREATE INDEX tickets_by_end ON tickets (expires_at);
 CREATE INDEX tickets_by_application ON tickets (application_id, kind, expires_at);
 
--- Where an application is told of its connections.
+-- Where an application's webhook events are sent.
 CREATE TABLE webhook_endpoints (
-  -- The application's.
+  -- The application's id.
   id TEXT NOT NULL PRIMARY KEY REFERENCES applications (id) ON DELETE CASCADE,
   uri KEY NOT NULL,
-  -- Sealed key of the signatures.
+  -- The signing key, sealed.
   secret BYTEA NOT NULL,
-  -- When the next event may go there: behind the delivery that is under way, or the pause after a failed one.
+  -- When the next event may be sent: after the delivery in progress, or the pause after a failed one.
   free_at BIGINT NOT NULL DEFAULT 0,
   updated_at BIGINT NOT NULL
 );
 
--- What it was not told yet. Rows are written in the transaction of the change that they tell of.
+-- Events not delivered yet, written in the transaction of the change that they report.
 CREATE TABLE webhook_events (
   -- In order of writing.
   place PLACE,
   id TEXT NOT NULL UNIQUE,
   application_id TEXT NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
-  -- JSON, as it is sent.
+  -- JSON, exactly as sent.
   payload TEXT NOT NULL,
   attempts BIGINT NOT NULL DEFAULT 0,
   next_try_at BIGINT NOT NULL,
@@ -186,20 +185,20 @@ CREATE TABLE webhook_events (
 CREATE INDEX webhook_events_due ON webhook_events (next_try_at);
 CREATE INDEX webhook_events_by_application ON webhook_events (application_id, next_try_at);
 
--- What became of events, one row for each: the last ones of all applications, for some days.
+-- The delivery history: one row per event, kept for some days.
 CREATE TABLE webhook_deliveries (
   -- In order of the first attempt.
   place PLACE,
-  -- The event's.
+  -- The event's id.
   id TEXT NOT NULL UNIQUE,
   application_id TEXT NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
   type TEXT NOT NULL,
-  -- Whose connection it is about; empty for a test.
+  -- The user of the connection; empty: a test event.
   user_id KEY NOT NULL,
   provider_name TEXT NOT NULL,
   outcome TEXT NOT NULL CHECK (outcome IN ('DELIVERED', 'RETRYING', 'GIVEN_UP')),
   attempts BIGINT NOT NULL,
-  -- Of the last answer; 0 when none came.
+  -- HTTP status of the last response; 0: there was none.
   status BIGINT NOT NULL,
   created_at BIGINT NOT NULL,
   attempted_at BIGINT NOT NULL
@@ -209,17 +208,17 @@ CREATE INDEX webhook_deliveries_by_user ON webhook_deliveries (application_id, u
 CREATE INDEX webhook_deliveries_given_up ON webhook_deliveries (attempted_at) WHERE outcome = 'GIVEN_UP';
 CREATE INDEX webhook_deliveries_by_age ON webhook_deliveries (attempted_at);
 
--- Ids are UUIDs of version 7, so that their order is that of time. Records outlive what they tell of: they refer to
--- nothing.
+-- Ids are UUIDs of version 7, so that they sort by time. There are no foreign keys: records are kept when what they
+-- report on is deleted.
 CREATE TABLE audit_records (
   id TEXT NOT NULL PRIMARY KEY,
   created_at BIGINT NOT NULL,
   actor KEY NOT NULL,
   method TEXT NOT NULL,
   resource TEXT NOT NULL,
-  -- Of the application that it is about; empty for none.
+  -- The application concerned; empty: none.
   public_key KEY NOT NULL,
-  -- JSON array of text.
+  -- JSON array of strings.
   changed_fields TEXT NOT NULL,
   outcome TEXT NOT NULL CHECK (outcome IN ('DONE', 'REFUSED'))
 );
@@ -227,10 +226,10 @@ CREATE INDEX audit_records_by_application ON audit_records (public_key, id);
 
 -- Debug captures: headers and bodies of some calls of an application.
 CREATE TABLE call_captures (
-  -- The call's.
+  -- The call's id.
   id TEXT NOT NULL PRIMARY KEY,
   application_id TEXT NOT NULL REFERENCES applications (id) ON DELETE CASCADE,
-  -- Of the application when the call came in: tells its captures apart.
+  -- The application's capture_until when the call was made: identifies one period of capturing.
   capture_until BIGINT NOT NULL,
   -- Sealed JSON.
   content BYTEA NOT NULL,
@@ -258,7 +257,8 @@ END;
 const POSTGRES_ONLY = `
 INSERT INTO store_identity (id) VALUES (replace(gen_random_uuid()::text, '-', ''));
 
--- Whoever writes blocks takes its numbers here, and holds the row until they can be seen: so they are seen in order.
+-- Each writer of blocks takes its numbers here and locks the row until it commits, so that blocks become visible in
+-- order.
 CREATE TABLE call_sequence (
   id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
   last BIGINT NOT NULL
@@ -282,11 +282,11 @@ CREATE INDEX webhook_deliveries_by_place ON webhook_deliveries (place);
 /** PNG, JPEG or WebP; empty for none. */
 const ICON = "ALTER TABLE applications ADD COLUMN icon";
 
-/** In order: number n brings a database from version n-1 to n. One is never changed, except for its comments. */
+/** In order: number n brings a database from version n-1 to n. Never change a migration, except for its comments. */
 const MIGRATIONS: readonly Migration[] = [
   { both: TABLES, sqlite: SQLITE_ONLY, postgres: POSTGRES_ONLY + FIGURES_TABLE },
   {
-    // The history of refreshes (refresh-history.ts), and sessions that were ended.
+    // The refresh history (refresh-history.ts), and ended sessions.
     both: `ALTER TABLE connections ADD COLUMN\n  refreshes TEXT;\n${ENDED_SESSIONS_TABLE}`,
     sqlite: `${ICON} BLOB NOT NULL DEFAULT x''`,
     postgres: `${ICON} BYTEA NOT NULL DEFAULT '';\n${PAIR_FIGURES}`,

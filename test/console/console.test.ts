@@ -196,7 +196,7 @@ describe("the console", NEEDS_CHROMIUM, () => {
     await harness.store.oauthClients.noteRefused(client, FAILING.since);
     const page = await world.openView("Connections");
     const row = rowsOf(page, "Connections").filter({ hasText: "failing" });
-    const refresh = row.filter({ hasText: /Failed 1 time \(server_error\)\s+since\s+[^,]+, next try/ });
+    const refresh = row.filter({ hasText: /Failed 1 time \(server_error\)\s+for\s+[^,]+, next try/ });
     await refresh.waitFor();
     const since = new Date(FAILING.since).toISOString();
     await refresh.locator(`time[datetime^="${since.slice(0, 19)}"]`).waitFor();

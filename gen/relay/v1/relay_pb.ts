@@ -46,7 +46,7 @@ export type ListConnectionsRequest = Message<"relay.v1.ListConnectionsRequest"> 
   userSignature: string;
 
   /**
-   * Proof as in CallRequest; the headers named there carry the same.
+   * Proof as in CallRequest, or in one of the headers named there.
    *
    * @generated from field: string private_key = 4;
    */
@@ -81,7 +81,7 @@ export type ListConnectionsRequestJson = {
   userSignature?: string;
 
   /**
-   * Proof as in CallRequest; the headers named there carry the same.
+   * Proof as in CallRequest, or in one of the headers named there.
    *
    * @generated from field: string private_key = 4;
    */
@@ -185,28 +185,28 @@ export type Connection = Message<"relay.v1.Connection"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * When the connection changed last.
+   * When the connection last changed.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 7;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * When the access token ends; unset when the provider did not say.
+   * When the access token expires; unset if the provider did not say.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 8;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * Refreshes that failed since the last one that succeeded.
+   * Failed refreshes since the last successful one.
    *
    * @generated from field: int32 refresh_failure_count = 9;
    */
   refreshFailureCount: number;
 
   /**
-   * When a refresh failed last.
+   * When a refresh last failed.
    *
    * @generated from field: google.protobuf.Timestamp last_refresh_failure_time = 10;
    */
@@ -220,15 +220,15 @@ export type Connection = Message<"relay.v1.Connection"> & {
   refreshFailingTime?: Timestamp | undefined;
 
   /**
-   * What kind of answer the last failure was, such as `server_error`,
-   * `rate_limited` or `invalid_client`; empty while refreshing succeeds.
+   * Kind of the last failure, such as `server_error`, `rate_limited` or
+   * `invalid_client`; empty while refreshing succeeds.
    *
    * @generated from field: string last_refresh_failure = 12;
    */
   lastRefreshFailure: string;
 
   /**
-   * When it may be tried again at the earliest.
+   * Earliest time of the next attempt.
    *
    * @generated from field: google.protobuf.Timestamp next_refresh_time = 13;
    */
@@ -290,28 +290,28 @@ export type ConnectionJson = {
   createTime?: TimestampJson;
 
   /**
-   * When the connection changed last.
+   * When the connection last changed.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 7;
    */
   updateTime?: TimestampJson;
 
   /**
-   * When the access token ends; unset when the provider did not say.
+   * When the access token expires; unset if the provider did not say.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 8;
    */
   expireTime?: TimestampJson;
 
   /**
-   * Refreshes that failed since the last one that succeeded.
+   * Failed refreshes since the last successful one.
    *
    * @generated from field: int32 refresh_failure_count = 9;
    */
   refreshFailureCount?: number;
 
   /**
-   * When a refresh failed last.
+   * When a refresh last failed.
    *
    * @generated from field: google.protobuf.Timestamp last_refresh_failure_time = 10;
    */
@@ -325,15 +325,15 @@ export type ConnectionJson = {
   refreshFailingTime?: TimestampJson;
 
   /**
-   * What kind of answer the last failure was, such as `server_error`,
-   * `rate_limited` or `invalid_client`; empty while refreshing succeeds.
+   * Kind of the last failure, such as `server_error`, `rate_limited` or
+   * `invalid_client`; empty while refreshing succeeds.
    *
    * @generated from field: string last_refresh_failure = 12;
    */
   lastRefreshFailure?: string;
 
   /**
-   * When it may be tried again at the earliest.
+   * Earliest time of the next attempt.
    *
    * @generated from field: google.protobuf.Timestamp next_refresh_time = 13;
    */
@@ -382,7 +382,7 @@ export type DeleteConnectionRequest = Message<"relay.v1.DeleteConnectionRequest"
   userSignature: string;
 
   /**
-   * Proof as in CallRequest; the headers named there carry the same.
+   * Proof as in CallRequest, or in one of the headers named there.
    *
    * @generated from field: string private_key = 5;
    */
@@ -424,7 +424,7 @@ export type DeleteConnectionRequestJson = {
   userSignature?: string;
 
   /**
-   * Proof as in CallRequest; the headers named there carry the same.
+   * Proof as in CallRequest, or in one of the headers named there.
    *
    * @generated from field: string private_key = 5;
    */
@@ -439,7 +439,7 @@ export const DeleteConnectionRequestSchema: GenMessage<DeleteConnectionRequest, 
   messageDesc(file_relay_v1_relay, 3);
 
 /**
- * DeleteConnectionResponse says what became of the token at the provider.
+ * DeleteConnectionResponse says whether the token was revoked.
  *
  * @generated from message relay.v1.DeleteConnectionResponse
  */
@@ -447,7 +447,7 @@ export type DeleteConnectionResponse = Message<"relay.v1.DeleteConnectionRespons
   /**
    * `REVOKED`; `NOT_SUPPORTED`: the provider has no revocation endpoint, and
    * the user can end the access in the account there; `FAILED`: the provider
-   * could not be asked or refused.
+   * could not be reached or refused.
    *
    * @generated from field: string revocation = 1;
    */
@@ -455,7 +455,7 @@ export type DeleteConnectionResponse = Message<"relay.v1.DeleteConnectionRespons
 };
 
 /**
- * DeleteConnectionResponse says what became of the token at the provider.
+ * DeleteConnectionResponse says whether the token was revoked.
  *
  * @generated from message relay.v1.DeleteConnectionResponse
  */
@@ -463,7 +463,7 @@ export type DeleteConnectionResponseJson = {
   /**
    * `REVOKED`; `NOT_SUPPORTED`: the provider has no revocation endpoint, and
    * the user can end the access in the account there; `FAILED`: the provider
-   * could not be asked or refused.
+   * could not be reached or refused.
    *
    * @generated from field: string revocation = 1;
    */
@@ -498,8 +498,8 @@ export type CreateConnectLinkRequest = Message<"relay.v1.CreateConnectLinkReques
   publicKey: string;
 
   /**
-   * The application's private key; the headers named in CallRequest carry the
-   * same. Required in one of these places.
+   * The application's private key. Required, here or in one of the headers
+   * named in CallRequest.
    *
    * @generated from field: string private_key = 3;
    */
@@ -521,22 +521,22 @@ export type CreateConnectLinkRequest = Message<"relay.v1.CreateConnectLinkReques
 
   /**
    * Where the browser goes afterwards, from the application's list. Empty: the
-   * browser stays on a page that says how it went.
+   * browser stays on a page that shows the result.
    *
    * @generated from field: string redirect_uri = 6;
    */
   redirectUri: string;
 
   /**
-   * Scope to ask for, as the provider writes it, instead of the OAuth client's.
+   * Scope to request, in the provider's notation, instead of the OAuth client's.
    *
    * @generated from field: string scope = 7;
    */
   scope: string;
 
   /**
-   * Values that stand with the connection at the provider in provider_name, such
-   * as `{"shop": "acme"}`. The user is asked for those that are missing.
+   * Parameters of the origin of the provider in provider_name, such as
+   * `{"shop": "acme"}`. The user is asked for missing ones.
    *
    * @generated from field: map<string, string> origin_parameters = 8;
    */
@@ -573,8 +573,8 @@ export type CreateConnectLinkRequestJson = {
   publicKey?: string;
 
   /**
-   * The application's private key; the headers named in CallRequest carry the
-   * same. Required in one of these places.
+   * The application's private key. Required, here or in one of the headers
+   * named in CallRequest.
    *
    * @generated from field: string private_key = 3;
    */
@@ -596,22 +596,22 @@ export type CreateConnectLinkRequestJson = {
 
   /**
    * Where the browser goes afterwards, from the application's list. Empty: the
-   * browser stays on a page that says how it went.
+   * browser stays on a page that shows the result.
    *
    * @generated from field: string redirect_uri = 6;
    */
   redirectUri?: string;
 
   /**
-   * Scope to ask for, as the provider writes it, instead of the OAuth client's.
+   * Scope to request, in the provider's notation, instead of the OAuth client's.
    *
    * @generated from field: string scope = 7;
    */
   scope?: string;
 
   /**
-   * Values that stand with the connection at the provider in provider_name, such
-   * as `{"shop": "acme"}`. The user is asked for those that are missing.
+   * Parameters of the origin of the provider in provider_name, such as
+   * `{"shop": "acme"}`. The user is asked for missing ones.
    *
    * @generated from field: map<string, string> origin_parameters = 8;
    */
@@ -641,7 +641,7 @@ export const CreateConnectLinkRequestSchema: GenMessage<CreateConnectLinkRequest
  */
 export type CreateConnectLinkResponse = Message<"relay.v1.CreateConnectLinkResponse"> & {
   /**
-   * Address to send one browser to, once. Whoever opens it first connects an
+   * Link for one browser, for one use. Whoever opens it first connects an
    * account of theirs for the user.
    *
    * @generated from field: string connect_uri = 1;
@@ -649,7 +649,7 @@ export type CreateConnectLinkResponse = Message<"relay.v1.CreateConnectLinkRespo
   connectUri: string;
 
   /**
-   * When it ends if nobody opens it.
+   * When it expires if nobody opens it.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 2;
    */
@@ -663,7 +663,7 @@ export type CreateConnectLinkResponse = Message<"relay.v1.CreateConnectLinkRespo
  */
 export type CreateConnectLinkResponseJson = {
   /**
-   * Address to send one browser to, once. Whoever opens it first connects an
+   * Link for one browser, for one use. Whoever opens it first connects an
    * account of theirs for the user.
    *
    * @generated from field: string connect_uri = 1;
@@ -671,7 +671,7 @@ export type CreateConnectLinkResponseJson = {
   connectUri?: string;
 
   /**
-   * When it ends if nobody opens it.
+   * When it expires if nobody opens it.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 2;
    */
@@ -686,7 +686,7 @@ export const CreateConnectLinkResponseSchema: GenMessage<CreateConnectLinkRespon
   messageDesc(file_relay_v1_relay, 6);
 
 /**
- * ErrorDetail stands in the details of an RPC error.
+ * ErrorDetail is in the details of an RPC error.
  *
  * @generated from message relay.v1.ErrorDetail
  */
@@ -700,7 +700,7 @@ export type ErrorDetail = Message<"relay.v1.ErrorDetail"> & {
 };
 
 /**
- * ErrorDetail stands in the details of an RPC error.
+ * ErrorDetail is in the details of an RPC error.
  *
  * @generated from message relay.v1.ErrorDetail
  */
@@ -734,15 +734,15 @@ export type CallRequest = Message<"relay.v1.CallRequest"> & {
   providerName: string;
 
   /**
-   * The application's own id of its user; compared byte for byte. May be left
-   * out beside a call token.
+   * The application's own id of its user; compared byte for byte. Optional with
+   * a call token.
    *
    * @generated from field: string user_id = 2;
    */
   userId: string;
 
   /**
-   * The application's public key. May be left out beside a call token.
+   * The application's public key. Optional with a call token.
    *
    * @generated from field: string public_key = 3;
    */
@@ -765,11 +765,11 @@ export type CallRequest = Message<"relay.v1.CallRequest"> & {
 
   /**
    * The application's private key: proof for applications with caller_auth
-   * PRIVATE_KEY. `Authorization: Bearer` and `x-partner-key: public.private`
-   * headers carry the same; where several stand, all of them have to be right.
-   * Here and in `Authorization: Bearer` may stand a call token instead, for every
-   * caller_auth: a JWT that the application has made for one user, for a time,
-   * within rules.
+   * PRIVATE_KEY. It can also be sent as `Authorization: Bearer` or as
+   * `x-partner-key: public.private`; if there are several, all must be correct.
+   * Here and in `Authorization: Bearer`, a call token can take its place with
+   * every caller_auth: a JWT that the application signed for one user, with an
+   * expiry and with rules.
    *
    * @generated from field: string private_key = 6;
    */
@@ -797,15 +797,15 @@ export type CallRequestJson = {
   providerName?: string;
 
   /**
-   * The application's own id of its user; compared byte for byte. May be left
-   * out beside a call token.
+   * The application's own id of its user; compared byte for byte. Optional with
+   * a call token.
    *
    * @generated from field: string user_id = 2;
    */
   userId?: string;
 
   /**
-   * The application's public key. May be left out beside a call token.
+   * The application's public key. Optional with a call token.
    *
    * @generated from field: string public_key = 3;
    */
@@ -828,11 +828,11 @@ export type CallRequestJson = {
 
   /**
    * The application's private key: proof for applications with caller_auth
-   * PRIVATE_KEY. `Authorization: Bearer` and `x-partner-key: public.private`
-   * headers carry the same; where several stand, all of them have to be right.
-   * Here and in `Authorization: Bearer` may stand a call token instead, for every
-   * caller_auth: a JWT that the application has made for one user, for a time,
-   * within rules.
+   * PRIVATE_KEY. It can also be sent as `Authorization: Bearer` or as
+   * `x-partner-key: public.private`; if there are several, all must be correct.
+   * Here and in `Authorization: Bearer`, a call token can take its place with
+   * every caller_auth: a JWT that the application signed for one user, with an
+   * expiry and with rules.
    *
    * @generated from field: string private_key = 6;
    */
@@ -879,11 +879,11 @@ export type CallDescription = Message<"relay.v1.CallDescription"> & {
 
   /**
    * The body: JSON, or a form (urlencoded, multipart/form-data) when the
-   * content-type header says so; another type that is no JSON needs `body`. For
-   * GET and HEAD its members go to the query. An object without members is
-   * sent where the content-type header says JSON, and no body otherwise.
-   * Numbers are doubles here, a lone surrogate becomes U+FFFD, and a member
-   * named `__proto__` may get lost; use `body` where every byte counts.
+   * content-type header says so; any other type that is not JSON needs `body`.
+   * For GET and HEAD its members go into the query. An empty object is sent if
+   * the content-type header says JSON; otherwise there is no body. Numbers are
+   * doubles here, a lone surrogate becomes U+FFFD, and a member named
+   * `__proto__` may be lost; use `body` where every byte matters.
    *
    * @generated from field: google.protobuf.Struct payload = 3;
    */
@@ -898,7 +898,7 @@ export type CallDescription = Message<"relay.v1.CallDescription"> & {
   headers: { [key: string]: string };
 
   /**
-   * Merged into the query after what `url` already has: scalars as text,
+   * Appended to the query that `url` already has: scalars as text,
    * arrays of scalars joined with a comma, anything else as JSON text.
    *
    * @generated from field: google.protobuf.Struct query_string = 5;
@@ -915,7 +915,7 @@ export type CallDescription = Message<"relay.v1.CallDescription"> & {
 
   /**
    * Whether an array in the query, in a form or in multipart/form-data becomes
-   * one pair or part for each of its elements, under the same name:
+   * one pair or part per element, all with the same name:
    * `{"a": [1, 2]}` is `a=1&a=2`. Off by default: `a=1%2C2`.
    *
    * @generated from field: bool explode_arrays = 7;
@@ -949,11 +949,11 @@ export type CallDescriptionJson = {
 
   /**
    * The body: JSON, or a form (urlencoded, multipart/form-data) when the
-   * content-type header says so; another type that is no JSON needs `body`. For
-   * GET and HEAD its members go to the query. An object without members is
-   * sent where the content-type header says JSON, and no body otherwise.
-   * Numbers are doubles here, a lone surrogate becomes U+FFFD, and a member
-   * named `__proto__` may get lost; use `body` where every byte counts.
+   * content-type header says so; any other type that is not JSON needs `body`.
+   * For GET and HEAD its members go into the query. An empty object is sent if
+   * the content-type header says JSON; otherwise there is no body. Numbers are
+   * doubles here, a lone surrogate becomes U+FFFD, and a member named
+   * `__proto__` may be lost; use `body` where every byte matters.
    *
    * @generated from field: google.protobuf.Struct payload = 3;
    */
@@ -968,7 +968,7 @@ export type CallDescriptionJson = {
   headers?: { [key: string]: string };
 
   /**
-   * Merged into the query after what `url` already has: scalars as text,
+   * Appended to the query that `url` already has: scalars as text,
    * arrays of scalars joined with a comma, anything else as JSON text.
    *
    * @generated from field: google.protobuf.Struct query_string = 5;
@@ -985,7 +985,7 @@ export type CallDescriptionJson = {
 
   /**
    * Whether an array in the query, in a form or in multipart/form-data becomes
-   * one pair or part for each of its elements, under the same name:
+   * one pair or part per element, all with the same name:
    * `{"a": [1, 2]}` is `a=1&a=2`. Off by default: `a=1%2C2`.
    *
    * @generated from field: bool explode_arrays = 7;
@@ -1042,13 +1042,13 @@ export const CallResponseSchema: GenMessage<CallResponse, {jsonType: CallRespons
  */
 export type CallStreamResponse = Message<"relay.v1.CallStreamResponse"> & {
   /**
-   * What this message carries.
+   * What this message contains.
    *
    * @generated from oneof relay.v1.CallStreamResponse.part
    */
   part: {
     /**
-     * Status and fields of the answer. Comes first, once.
+     * Status and fields of the answer. At most one, the first message.
      *
      * @generated from field: relay.v1.CallStreamHead head = 1;
      */
@@ -1056,8 +1056,8 @@ export type CallStreamResponse = Message<"relay.v1.CallStreamResponse"> & {
     case: "head";
   } | {
     /**
-     * Bytes of the body after its content coding is undone, as they came; how
-     * they are cut means nothing.
+     * Bytes of the decoded body, as they arrived; chunk boundaries have no
+     * meaning.
      *
      * @generated from field: bytes chunk = 2;
      */
@@ -1065,8 +1065,8 @@ export type CallStreamResponse = Message<"relay.v1.CallStreamResponse"> & {
     case: "chunk";
   } | {
     /**
-     * Why the call failed: an error row without data. Comes last, once, with or
-     * without a head before it.
+     * Why the call failed: an error row without data. At most one, the last
+     * message, with or without a head before it.
      *
      * @generated from field: relay.v1.ResultRow row = 3;
      */
@@ -1082,23 +1082,23 @@ export type CallStreamResponse = Message<"relay.v1.CallStreamResponse"> & {
  */
 export type CallStreamResponseJson = {
   /**
-   * Status and fields of the answer. Comes first, once.
+   * Status and fields of the answer. At most one, the first message.
    *
    * @generated from field: relay.v1.CallStreamHead head = 1;
    */
   head?: CallStreamHeadJson;
 
   /**
-   * Bytes of the body after its content coding is undone, as they came; how
-   * they are cut means nothing.
+   * Bytes of the decoded body, as they arrived; chunk boundaries have no
+   * meaning.
    *
    * @generated from field: bytes chunk = 2;
    */
   chunk?: string;
 
   /**
-   * Why the call failed: an error row without data. Comes last, once, with or
-   * without a head before it.
+   * Why the call failed: an error row without data. At most one, the last
+   * message, with or without a head before it.
    *
    * @generated from field: relay.v1.ResultRow row = 3;
    */
@@ -1133,8 +1133,8 @@ export type CallStreamHead = Message<"relay.v1.CallStreamHead"> & {
   contentType: string;
 
   /**
-   * As ResultRow.headers. Content-Length and Content-Encoding speak of the body
-   * as the provider sent it, not of the chunks.
+   * As ResultRow.headers. Content-Length and Content-Encoding describe the body
+   * as the provider sent it, not the chunks.
    *
    * @generated from field: map<string, string> headers = 3;
    */
@@ -1148,7 +1148,7 @@ export type CallStreamHead = Message<"relay.v1.CallStreamHead"> & {
   callId: string;
 
   /**
-   * As ResultRow.possibly_truncated, of the chunks to come.
+   * As ResultRow.possibly_truncated, for the chunks that follow.
    *
    * @generated from field: bool possibly_truncated = 5;
    */
@@ -1176,8 +1176,8 @@ export type CallStreamHeadJson = {
   contentType?: string;
 
   /**
-   * As ResultRow.headers. Content-Length and Content-Encoding speak of the body
-   * as the provider sent it, not of the chunks.
+   * As ResultRow.headers. Content-Length and Content-Encoding describe the body
+   * as the provider sent it, not the chunks.
    *
    * @generated from field: map<string, string> headers = 3;
    */
@@ -1191,7 +1191,7 @@ export type CallStreamHeadJson = {
   callId?: string;
 
   /**
-   * As ResultRow.possibly_truncated, of the chunks to come.
+   * As ResultRow.possibly_truncated, for the chunks that follow.
    *
    * @generated from field: bool possibly_truncated = 5;
    */
@@ -1295,9 +1295,9 @@ export type ResultRow = Message<"relay.v1.ResultRow"> & {
   callId: string;
 
   /**
-   * How `data` is encoded where it is not the value itself: `base64` for bytes
+   * How `data` is encoded if it is not the value itself: `base64` for bytes
    * that are neither JSON nor text; `json` for JSON text that a
-   * google.protobuf.Value should not or cannot hold for every client (larger
+   * google.protobuf.Value cannot, or should not, hold for every client (larger
    * than 256 KiB, nested deeper than 30 levels, numbers beyond a double, a
    * member named `__proto__`, a name twice in one object, half a pair of
    * surrogates).
@@ -1322,9 +1322,8 @@ export type ResultRow = Message<"relay.v1.ResultRow"> & {
   dataRounded: boolean;
 
   /**
-   * The provider gave its answer no length: it ended with the connection, so
-   * the end of the body may be missing, and nobody can know (RFC 9112
-   * section 8).
+   * The provider's answer has no length and ended with the connection, so the
+   * end of the body may be missing without anyone knowing (RFC 9112 section 8).
    *
    * @generated from field: bool possibly_truncated = 12;
    */
@@ -1421,9 +1420,9 @@ export type ResultRowJson = {
   callId?: string;
 
   /**
-   * How `data` is encoded where it is not the value itself: `base64` for bytes
+   * How `data` is encoded if it is not the value itself: `base64` for bytes
    * that are neither JSON nor text; `json` for JSON text that a
-   * google.protobuf.Value should not or cannot hold for every client (larger
+   * google.protobuf.Value cannot, or should not, hold for every client (larger
    * than 256 KiB, nested deeper than 30 levels, numbers beyond a double, a
    * member named `__proto__`, a name twice in one object, half a pair of
    * surrogates).
@@ -1448,9 +1447,8 @@ export type ResultRowJson = {
   dataRounded?: boolean;
 
   /**
-   * The provider gave its answer no length: it ended with the connection, so
-   * the end of the body may be missing, and nobody can know (RFC 9112
-   * section 8).
+   * The provider's answer has no length and ended with the connection, so the
+   * end of the body may be missing without anyone knowing (RFC 9112 section 8).
    *
    * @generated from field: bool possibly_truncated = 12;
    */
@@ -1528,16 +1526,16 @@ export const RelayService: GenService<{
   },
   /**
    * CallStream performs one HTTP request as Call does, under the same checks,
-   * and hands the answer on as it comes: for downloads without a size limit and
-   * for server-sent events. The answer is one head, then chunks, then the end of
-   * the stream with code OK. The answer of a provider with status 400 or above
-   * is a head and chunks as well: its status stands in the head. A call that
-   * fails is told by a row, which is always the last message: the only one when
-   * no head came before it, otherwise a sign that the chunks are incomplete.
-   * response_mode, GETFILE's base64 and x-pinc-response-data-at mean nothing
-   * here. On the JSON route the provider's own status, fields and body come
-   * back as the HTTP answer, and a call that fails before the head is an error
-   * row with its own HTTP status; one that fails later is an answer cut short.
+   * and passes the answer on as it arrives: for downloads without a size limit
+   * and for server-sent events. The stream is one head, then chunks, and ends
+   * with code OK. A provider's answer with status 400 or above is also a head
+   * and chunks, with its status in the head. If the call fails, the last message
+   * is an error row: the only message if there was no head, otherwise it means
+   * that the chunks are incomplete. response_mode, GETFILE's base64 and
+   * x-pinc-response-data-at have no effect here. On the JSON route the HTTP
+   * response has the provider's own status, fields and body; a call that fails
+   * before the head is an error row with its own HTTP status, and one that fails
+   * later is a response that is cut short.
    * buf:lint:ignore RPC_REQUEST_STANDARD_NAME
    * buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
    *
@@ -1550,9 +1548,9 @@ export const RelayService: GenService<{
   },
   /**
    * ListConnections lists a user's connections with their states, never with
-   * their tokens. The caller proves itself as for a call. This method and the
-   * two after it answer refusals as RPC errors with an ErrorDetail; on the
-   * JSON route as an error row with its own HTTP status.
+   * their tokens. The caller authenticates as for a call. This method and the
+   * two below answer refusals with RPC errors and an ErrorDetail; on the JSON
+   * route with an error row and its own HTTP status.
    *
    * @generated from rpc relay.v1.RelayService.ListConnections
    */
@@ -1562,8 +1560,8 @@ export const RelayService: GenService<{
     output: typeof ListConnectionsResponseSchema;
   },
   /**
-   * DeleteConnection ends one connection: it is deleted here, and its token is
-   * revoked at a provider that has a revocation endpoint (RFC 7009).
+   * DeleteConnection deletes one connection, and revokes its token if the
+   * provider has a revocation endpoint (RFC 7009).
    *
    * @generated from rpc relay.v1.RelayService.DeleteConnection
    */
@@ -1573,9 +1571,9 @@ export const RelayService: GenService<{
     output: typeof DeleteConnectionResponseSchema;
   },
   /**
-   * CreateConnectLink makes a one-time address at which one browser may connect
-   * accounts for a user. It asks for the application's private key, which so
-   * never is in a browser.
+   * CreateConnectLink creates a one-time link with which one browser can connect
+   * accounts for a user. It requires the application's private key, so call it
+   * from a server, never from a browser.
    *
    * @generated from rpc relay.v1.RelayService.CreateConnectLink
    */

@@ -1,15 +1,16 @@
 /*
- * Whether bytes are JSON (RFC 8259), sixty-four at a time. The files here are AssemblyScript: `npm run wasm` makes
- * ../json-blocks-wasm.ts of them.
+ * Validates JSON (RFC 8259), 64 bytes at a time. The files here are AssemblyScript: `npm run wasm` compiles them to
+ * ../json-blocks-wasm.ts.
  *
- * A block becomes sets of positions, one bit per byte, lowest first, and nearly every rule of the grammar one expression
- * over sets: after what a token ends says what the next one may be. Only brackets, literals and escapes are looked at one
- * by one. It needs a quarter of the time of the byte-by-byte machine (about 2.7 GB/s to 0.65).
+ * Each block is turned into bit sets of positions (one bit per byte, lowest first), and nearly every grammar rule is an
+ * expression over these sets: what has just ended determines which token may come next. Only brackets, literals and
+ * escapes are handled one by one. This takes a quarter of the time of a byte-by-byte state machine (2.7 GB/s instead of
+ * 0.65).
  *
- * What counts is how many instructions a block takes, and how often the processor guesses wrong where to go on. So the
- * compiler puts all that every block needs into one function, and what few blocks need is told by one question.
+ * Speed depends on the number of instructions per block and on branch mispredictions. So the code that each block needs
+ * is inlined into one function, and one test decides whether a block needs more.
  *
- * UTF-8 is the caller's to check.
+ * The caller checks UTF-8.
  */
 
 import { areScalarsGood, beginScalars, wasInScalar } from "./scalars";
@@ -31,23 +32,23 @@ import {
 export { isLimitOfKeys, limitPassedAt } from "./tokens";
 
 const BLOCK: i32 = 64;
-/** So many bytes behind a block must be there when it is judged: what is left of a literal, and one that ends it. */
+/** Bytes after a block that must be known to judge it: the rest of a literal and the byte after it. */
 const AHEAD: i32 = 5;
-/** Where the caller puts the next bytes; what is left of the ones before stands in front of them. */
+/** Where the caller writes the next bytes, after the rest of the previous ones. */
 const INPUT_BYTES: i32 = 65536;
 const INPUT: i32 = memory.data(INPUT_BYTES + 2 * BLOCK + AHEAD, 16) as i32;
 
-/** All ones inside of a string. */
+/** All ones if the block starts inside a string. */
 let inString: u64 = 0;
-/** Bit 0: the first byte is escaped. */
+/** Bit 0: the first byte of the next block is escaped. */
 let escapedNext: u64 = 0;
-/** Bytes that must be hexadecimal digits, from bit 0 on. */
+/** The bytes of the next block that must be hexadecimal digits. */
 let hexNext: u64 = 0;
-/** How many bytes wait for the rest of their block, and those ahead. */
+/** How many bytes are kept until their block and the bytes after it are complete. */
 let waiting: i32 = 0;
 let isFaulty: bool = false;
 
-/** Where the next bytes go: at most {@link inputBytes}. */
+/** Where to write the next bytes: at most {@link inputBytes}. */
 export function inputAt(): i32 {
   return INPUT + waiting;
 }
@@ -56,7 +57,7 @@ export function inputBytes(): i32 {
   return INPUT_BYTES;
 }
 
-/** Forgets what was read. The limits are of levels of nesting, and of names of members in all objects together. */
+/** Starts a new text. `maxDepth` limits levels of nesting, `maxKeys` the member names of all objects together. */
 export function begin(maxDepth: i32, maxKeys: i32): void {
   beginLimits(maxDepth, maxKeys);
   beginTokens();
@@ -69,8 +70,8 @@ export function begin(maxDepth: i32, maxKeys: i32): void {
 }
 
 /**
- * Judges the bytes that were put at {@link inputAt}. False when the text so far cannot be the beginning of JSON, or passes
- * a limit.
+ * Reads the bytes that were written at {@link inputAt}. False if the text so far cannot be the beginning of JSON, or
+ * exceeds a limit.
  */
 export function push(length: i32): bool {
   if (isFaulty) return false;
@@ -88,14 +89,14 @@ export function push(length: i32): bool {
   return true;
 }
 
-/** Whether all the bytes are one JSON value. */
+/** Whether the whole text is one JSON value. */
 export function end(): bool {
   return endBeginning() && inString === 0 && !isNested() && mayEnd();
 }
 
-/** Whether they could be the beginning of one, where they end in front of or behind a token, or within a string. */
+/** Whether the text is the beginning of one, if it ends before or after a token, or within a string. */
 export function endBeginning(): bool {
-  // The end of the text ends a number as white space does.
+  // The end of the text ends a number, as white space does.
   const length = (waiting < BLOCK ? BLOCK : 2 * BLOCK) + AHEAD - waiting;
   memory.fill(INPUT + waiting, 0x20, length);
   return push(length);
@@ -109,7 +110,7 @@ function isBlockGood(at: i32): bool {
   const c = v128.load(at, 32);
   const d = v128.load(at, 48);
 
-  // What stands in front of a fault is counted all the same: a limit may be passed before it.
+  // Keep counting after an error: a limit may have been exceeded before it.
   let isGood: bool = true;
   let quotes = equalTo(a, b, c, d, 0x22);
   let strings: u64;
@@ -123,15 +124,15 @@ function isBlockGood(at: i32): bool {
     spaces = whitespace(a, b, c, d);
     isGood = isGood && (controls(a, b, c, d) & (strings | ~spaces)) === 0;
   } else {
-    // All of the block is inside of a string.
+    // The whole block is inside a string.
     if ((quotes | ~inString) === 0) return true;
     strings = insideOf(quotes) ^ inString;
     spaces = equalTo(a, b, c, d, 0x20);
   }
   inString = ((strings as i64) >> 63) as u64;
 
-  // Bits tell the operators from one another, in fewer instructions than comparisons: all brackets have bit 6, and `[`,
-  // `{` and `:` have bit 1.
+  // Single bits distinguish the operators in fewer instructions than comparisons: all brackets have bit 6, and `[`, `{`
+  // and `:` have bit 1.
   const outside = ~(strings | quotes);
   spaces &= outside;
   const operators = operatorsOf(a, b, c, d) & outside;
@@ -164,7 +165,7 @@ function isBlockGood(at: i32): bool {
   return isWithinLimits(opening, closing, nameStarts) && areTokens && isGood;
 }
 
-/** Which bytes are escaped: each after a backslash that is not escaped itself. */
+/** The escaped bytes: each byte after a backslash that is not escaped itself. */
 function escapedOf(backslashes: u64): u64 {
   let escaped = escapedNext;
   escapedNext = 0;

@@ -4,16 +4,16 @@ import { equalTo, folded } from "./sets";
 
 const BLOCK: i32 = 64;
 
-/** Bit 0: the block before ended in a number or literal. */
+/** Bit 0: the previous block ended within a number or literal. */
 let wasScalar: u64 = 0;
-/** Bit 0: it ended in the digits before a number's point. */
+/** Bit 0: it ended within the integer digits of a number. */
 let inInteger: u64 = 0;
-/** From bit 0 on: what is left of a literal that began in the block before. */
+/** From bit 0 on: the rest of a literal that began in the previous block. */
 let literalRest: u64 = 0;
 
 // Signs and exponents of numbers, which few blocks have.
 
-/** What the block before ended in, a bit for each of these; mostly 0, and then nothing has to be done about it. */
+/** What the previous block ended with, one bit for each of these. Usually 0: nothing to do. */
 let powerBefore: u64 = 0;
 const FIRST_MINUS: u64 = 0;
 const SIGN: u64 = 1;
@@ -21,7 +21,7 @@ const EXPONENT: u64 = 2;
 /** The digits of an exponent. */
 const POWER: u64 = 3;
 
-/** What `arePowersGood()` leaves: the positions behind the signs that numbers begin with. */
+/** Set by `arePowersGood()`: the positions after the minus signs that begin numbers. */
 let afterMinuses: u64 = 0;
 
 export function beginScalars(): void {
@@ -29,7 +29,7 @@ export function beginScalars(): void {
   powerBefore = 0;
 }
 
-/** Bit 0: a number or literal ended with the block before, or goes on. */
+/** Bit 0: the previous block ended within a number or literal, or at its end. */
 // @ts-ignore: decorator
 @inline
 export function wasInScalar(): u64 {
@@ -39,8 +39,8 @@ export function wasInScalar(): u64 {
 /**
  * Numbers and literals (RFC 8259 sections 3 and 6).
  *
- * @param scalars all their bytes, and all others that belong to nothing else.
- * @param letterSet bytes with bit 6, inside of strings, too, and so are the other sets.
+ * @param scalars all their bytes, and all bytes that belong to nothing else.
+ * @param letterSet bytes with bit 6. This and the next sets include bytes inside strings.
  */
 // @ts-ignore: decorator
 @inline
@@ -69,7 +69,7 @@ export function areScalarsGood(at: i32, scalars: u64, letterSet: u64, digitSet: 
     integerStarts |= afterMinuses;
   }
 
-  // Digits that are not of a number's integer need no look: they stand behind a point, sign or exponent, which do.
+  // Only integer digits are checked: others follow a point, sign or exponent, which is checked itself.
   const sum = (integerStarts | inInteger) + digits;
   inInteger = sum < digits ? 1 : 0;
   wasScalar = scalars >> 63;
@@ -84,7 +84,7 @@ function isDigit(byte: u8): bool {
   return byte - 0x30 < 10;
 }
 
-/** How long the literal is that stands there with nothing behind it that it could go on with; 0 when none does. */
+/** Length of the literal at `at`; 0 if there is none, or if a letter or digit follows it. */
 // @ts-ignore: decorator
 @inline
 function literalLength(at: i32): i32 {
@@ -97,7 +97,7 @@ function literalLength(at: i32): i32 {
   return isLetterOrDigit(load<u8>(at + length)) ? 0 : length;
 }
 
-/** Anything else is refused, or ends the literal, without this. */
+/** Anything else ends the literal, or is refused elsewhere. */
 // @ts-ignore: decorator
 @inline
 function isLetterOrDigit(byte: u8): bool {
@@ -105,10 +105,10 @@ function isLetterOrDigit(byte: u8): bool {
 }
 
 /**
- * RFC 8259 section 6, as to signs and exponents.
+ * Checks signs and exponents (RFC 8259 section 6).
  *
- * @param exponents letters that are of no literal and no value's first: behind anything but a digit something else is
- * missing.
+ * @param exponents letters outside literals that do not begin a value. If one does not follow a digit, another check
+ *   fails.
  */
 function arePowersGood(at: i32, starts: u64, digits: u64, signs: u64, exponents: u64): bool {
   const a = v128.load(at);

@@ -1,16 +1,16 @@
 // AssemblyScript: see json-blocks.ts.
 
-// Sixty-four bytes, in four vectors, become sets of positions: one bit per byte, lowest first.
+// Turns 64 bytes in four vectors into bit sets of positions: one bit per byte, lowest first.
 
-/** Each byte below 0x80, in order: to fill a vector with one from memory is one instruction, with a constant three. */
+/** The bytes below 0x80, in order: filling a vector from memory takes one instruction, with a constant three. */
 const BYTES: i32 = memory.data(128) as i32;
 for (let byte = 0; byte < 128; byte++) store<u8>(BYTES + byte, byte as u8);
 
-// A character stands at the index of its low four bits, upper brackets as lower ones.
+// Each character is at the index of its low four bits, with square brackets as curly ones.
 const WHITESPACE: i32 = memory.data<u8>([0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0x09, 0x0a, 0, 0, 0x0d, 0, 0], 16) as i32;
 const OPERATORS: i32 = memory.data<u8>([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3a, 0x7b, 0x2c, 0x7d, 0, 0], 16) as i32;
 
-/** Each position with an odd number of the set's members at or before it: from each opening quote to its closing one. */
+/** The positions with an odd number of quotes at or before them: from each opening quote to before its closing one. */
 // @ts-ignore: decorator
 @inline
 export function insideOf(quotes: u64): u64 {
@@ -29,7 +29,7 @@ export function equalTo(a: v128, b: v128, c: v128, d: v128, byte: u8): u64 {
   return setOf(i8x16.eq(a, all), i8x16.eq(b, all), i8x16.eq(c, all), i8x16.eq(d, all));
 }
 
-/** Whether there is a backslash or a control character: most blocks have none, and this is quicker than the two sets. */
+/** Whether there is a backslash or a control character: most blocks have none, and this is faster than both sets. */
 // @ts-ignore: decorator
 @inline
 export function isAnySpecial(a: v128, b: v128, c: v128, d: v128): bool {
@@ -45,7 +45,7 @@ export function controls(a: v128, b: v128, c: v128, d: v128): u64 {
   return setOf(areControls(a), areControls(b), areControls(c), areControls(d));
 }
 
-/** Processors have no comparison without signs, but this. */
+/** By the unsigned minimum: processors have no unsigned comparison. */
 // @ts-ignore: decorator
 @inline
 function areControls(bytes: v128): v128 {
@@ -58,7 +58,7 @@ export function digitsOf(a: v128, b: v128, c: v128, d: v128): u64 {
   return setOf(areDigits(a), areDigits(b), areDigits(c), areDigits(d));
 }
 
-/** `9` is moved to the largest number with a sign. */
+/** Moves `9` to the largest signed number, so that one comparison is enough. */
 // @ts-ignore: decorator
 @inline
 function areDigits(bytes: v128): v128 {
@@ -77,7 +77,7 @@ function areSpaces(bytes: v128): v128 {
   return i8x16.eq(i8x16.swizzle(v128.load(WHITESPACE), v128.and(bytes, filledWith(0x0f))), bytes);
 }
 
-/** Brackets, commas and colons; of the control characters, 0x0c and 0x1a, too. */
+/** Brackets, commas and colons, and also the control characters 0x0c and 0x1a. */
 // @ts-ignore: decorator
 @inline
 export function operatorsOf(a: v128, b: v128, c: v128, d: v128): u64 {
@@ -90,14 +90,14 @@ function areOperators(bytes: v128): v128 {
   return i8x16.eq(i8x16.swizzle(v128.load(OPERATORS), v128.and(bytes, filledWith(0x0f))), folded(bytes));
 }
 
-/** Upper brackets become lower ones: `[` and `{` differ in this bit only, and so do `]` and `}`, `E` and `e`. */
+/** Maps `[` to `{`, `]` to `}` and `E` to `e`: they differ in this bit only. */
 // @ts-ignore: decorator
 @inline
 export function folded(bytes: v128): v128 {
   return v128.or(bytes, filledWith(0x20));
 }
 
-/** Bytes in which a bit is set, 6 or 1, which is moved to the place that makes a sign. */
+/** Bytes in which bit 6 or 1 is set: it is shifted to the sign bit. */
 // @ts-ignore: decorator
 @inline
 export function withBit(a: v128, b: v128, c: v128, d: v128, bit: i32): u64 {

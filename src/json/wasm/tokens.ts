@@ -1,16 +1,16 @@
 // AssemblyScript: see json-blocks.ts.
 
-// What the next token may be: one of these has bit 0 set between blocks, none inside of a string, number or literal.
+// What the next token may be. Between blocks bit 0 is set in one of these; in none inside a string, number or literal.
 let valueNext: u64 = 1;
 let colonNext: u64 = 0;
 let endNext: u64 = 0;
-// What else it may be: behind an opening bracket, and behind that or a comma in an object.
+// Also possible: after an opening bracket, and after that or a comma in an object.
 let firstNext: u64 = 0;
 let keyNext: u64 = 0;
-/** Bit 0: the string that goes on is a member's name. */
+/** Bit 0: the string that continues in the next block is a member name. */
 let inKey: u64 = 0;
 
-/** What `areTokensGood()` leaves: where names of members begin. */
+/** Set by `areTokensGood()`: where member names begin. */
 export let nameStarts: u64 = 0;
 
 export function beginTokens(): void {
@@ -18,21 +18,21 @@ export function beginTokens(): void {
   colonNext = endNext = firstNext = keyNext = inKey = 0;
 }
 
-/** Whether a value has ended, and nothing is wanted. */
+/** Whether a value is complete and nothing more is required. */
 export function mayEnd(): bool {
   return endNext === 1;
 }
 
 /**
- * Whether every token is where what ended before it lets it be.
+ * Whether every token may follow the one before it.
  *
- * What may come next is marked behind what ended. A sum moves each mark over the white space that it lies at the
- * beginning of, if any, and out of the block where it is less than a summand; without white space the compiler leaves the
- * sums out.
+ * After each token, a mark is set for what may come next. Adding the set of white space moves each mark over the white
+ * space that follows, if any, or out of the block, which shows as an overflow of the sum. With `spaces` 0 the compiler
+ * omits the additions.
  *
  * @param objects see `objectsOf()`.
- * @param beginnings where values begin, and all the bytes of numbers and literals.
- * @param afterScalars the positions behind numbers and literals.
+ * @param beginnings where values begin, and all bytes of numbers and literals.
+ * @param afterScalars the positions after numbers and literals.
  */
 // @ts-ignore: decorator
 @inline
@@ -68,7 +68,7 @@ export function areTokensGood(
   const keys = sum & ~spaces;
   keyNext = (memberMarks >> 63) | (sum < marks ? 1 : 0);
 
-  // A name's string is a run of ones, up to its closing quote.
+  // A name is a run of ones in `strings`, up to its closing quote.
   nameStarts = starts & keys;
   marks = nameStarts | inKey;
   sum = marks + strings;
@@ -94,9 +94,9 @@ export function areTokensGood(
   return faults === 0;
 }
 
-/** What is open, innermost lowest: 1 an object, 0 an array. Above the outermost a 1. All zeros: something is wrong. */
+/** The open levels, innermost in the lowest bit: 1 an object, 0 an array. A 1 above the outermost. 0: misnested. */
 let open: u64 = 1;
-/** What found no place in it, in memory that grows: words of 31 levels, with a 1 above them, too. */
+/** Number of words with outer levels that `open` has no room for: 31 levels each, with a 1 above; in growing memory. */
 let words: i32 = 0;
 
 export function beginNesting(): void {
@@ -110,7 +110,7 @@ export function isNested(): bool {
   return open !== 1;
 }
 
-/** Whether the last block's brackets did not match, or a comma stood outside of all. */
+/** Whether brackets of the last block did not match, or a comma was outside all brackets. */
 // @ts-ignore: decorator
 @inline
 export function isMisnested(): bool {
@@ -118,15 +118,15 @@ export function isMisnested(): bool {
 }
 
 /**
- * Positions of which an object is the innermost that is open, where a bracket is in what it opens and out of what it
- * closes. Brackets are looked at one by one.
+ * The positions whose innermost open level is an object. An opening bracket counts as inside what it opens, a closing
+ * one as outside what it closes. Handles brackets one by one.
  */
 // @ts-ignore: decorator
 @inline
 export function objectsOf(at: i32, opening: u64, closing: u64, commas: u64): u64 {
   let levels = open;
   let rest = opening | closing;
-  // The positions before the first bracket, which are all of them when there is none.
+  // The positions before the first bracket: all positions if there is none.
   if (levels === 1 && ((rest - 1) & ~rest & commas) !== 0) levels = rest = 0;
   let objects: u64 = 0 - (levels & 1);
   for (; rest !== 0; rest &= rest - 1) {
@@ -148,7 +148,7 @@ export function objectsOf(at: i32, opening: u64, closing: u64, commas: u64): u64
   return objects;
 }
 
-/** Moves the outer 31 of 63 levels out. */
+/** Moves the outer 31 of 63 levels to memory. */
 function withoutOuter(levels: u64): u64 {
   const word = (__heap_base as i32) + (words << 2);
   if (word + 4 > memory.size() << 16 && memory.grow(1) < 0) unreachable();
@@ -157,9 +157,9 @@ function withoutOuter(levels: u64): u64 {
   return (levels & 0xffffffff) | 0x100000000;
 }
 
-/** What is open when the last level that was not moved out was closed; nothing else may begin behind the outermost. */
+/** The open levels after the last one in `open` was closed. No comma may follow the outermost level. */
 function levelsLeft(levels: u64, commasBehind: u64): u64 {
-  // Of the wrong kind, or more than were opened.
+  // A bracket of the wrong kind, or more closed than opened.
   if (levels === 0) return 0;
   if (words === 0) return commasBehind === 0 ? 1 : 0;
   words--;
@@ -168,10 +168,10 @@ function levelsLeft(levels: u64, commasBehind: u64): u64 {
 
 let maxDepth: i32 = i32.MAX_VALUE;
 let maxKeys: i32 = i32.MAX_VALUE;
-/** Levels that are open behind the last block, and names of members up to there. */
+/** Open levels after the last block, and member names up to there. */
 let depth: i32 = 0;
 let keys: i32 = 0;
-/** Bytes in front of the next block. */
+/** Number of bytes before the next block. */
 let before: i32 = 0;
 let passedAt: i32 = -1;
 let isOfKeys: bool = false;
@@ -183,23 +183,23 @@ export function beginLimits(mostDepth: i32, mostKeys: i32): void {
   passedAt = -1;
 }
 
-/** Which byte is the first beyond a limit, if all in front of it is good; -1 for none. */
+/** Index of the byte that exceeds a limit, provided that all bytes before it are valid; -1: none. */
 export function limitPassedAt(): i32 {
   return passedAt;
 }
 
-/** Whether that is the limit of names. */
+/** Whether that is the limit of member names. */
 export function isLimitOfKeys(): bool {
   return isOfKeys;
 }
 
-/** Counts a block; false when a limit is passed in it. */
+/** Counts a block; false if a limit is exceeded in it. */
 // @ts-ignore: decorator
 @inline
 export function isWithinLimits(opening: u64, closing: u64, names: u64): bool {
   const opened = popcnt(opening) as i32;
   const named = popcnt(names) as i32;
-  // More than it may really be: what is closed in the block is looked at when this is not enough.
+  // An upper bound, which ignores closing brackets; only when it exceeds a limit is the block counted exactly.
   const isNear = depth + opened > maxDepth || keys + named > maxKeys;
   if (isNear && !areWithin(opening, closing, names)) return false;
   depth += opened - (popcnt(closing) as i32);
@@ -207,7 +207,7 @@ export function isWithinLimits(opening: u64, closing: u64, names: u64): bool {
   return true;
 }
 
-/** A block without brackets or names. */
+/** Counts the bytes of a block. */
 // @ts-ignore: decorator
 @inline
 export function passBlock(bytes: i32): void {

@@ -1,11 +1,11 @@
 // AssemblyScript: see piece-search.ts.
 
-// What an escape in a text stands for, and whether the end of a line stands for nothing.
+// Decodes an escape, and decides whether a line break is to be dropped.
 
-/** Where the caller puts bytes; some more are read in front of the first and behind the last. */
+/** Where the caller writes bytes; some bytes before the first and after the last are read as well. */
 export const INPUT_BYTES: i32 = 65536;
 export const INPUT: i32 = (memory.data(INPUT_BYTES + 16 + 64, 16) as i32) + 16;
-/** For each byte, whether it may be in a text, and whether it is of base64: a bit for each. */
+/** By byte, two bits: whether it occurs in a text, and whether it is a base64 letter. */
 export const LETTERS: i32 = memory.data(256, 16) as i32;
 const IN_TEXTS: u32 = 1;
 const OF_BASE64: u32 = 2;
@@ -20,16 +20,16 @@ const LETTER_R: i32 = 0x72;
 const LETTER_T: i32 = 0x74;
 const LETTER_U: i32 = 0x75;
 
-/** What an escape stands for that stands for no character: it is none, it is part of another one, or its end is cut off. */
+/** Instead of a character: not an escape; must be read closely; cut off by the end of the input. */
 export const NONE: i32 = -1;
 export const UNCLEAR: i32 = -2;
 const CUT: i32 = -3;
 
 let escapeEnd: i32 = 0;
-/** Behind what `undoneAt()` or `isPlainEnd()` has read. */
+/** Set by `undoneAt()` and `isPlainEnd()`: where what they read ends. */
 export let undoneEnd: i32 = 0;
 
-/** Tells most of those in ordinary texts that stand as they are, in a tenth of the time that `undoneAt()` takes. */
+/** Recognizes most escapes and line breaks that `undoneAt()` returns NONE for, in a tenth of its time. */
 export function isNoneAtOnce(at: i32, length: i32): bool {
   const byte = load<u8>(INPUT + at) as i32;
   if (byte < 0x10) return !mayEndLine(load<u8>(INPUT + at - 1));
@@ -37,12 +37,12 @@ export function isNoneAtOnce(at: i32, length: i32): bool {
   const second = load<u8>(INPUT + at + 1) as i32;
   if (second === QUOTE) return !isLetter(QUOTE);
   if (second === LETTER_N || second === LETTER_R) return !mayEndLine(load<u8>(INPUT + at - 1));
-  // Beyond U+0FFF.
+  // U+1000 and above.
   const digit = load<u8>(INPUT + at + 2) as i32;
   return second === LETTER_U && digit > 0x30 && digit !== BACKSLASH;
 }
 
-/** Whether it is the end of a line of a text, with a letter of base64 behind it: no white space, and no escape. */
+/** Whether there is a line break of a base64 text that a base64 letter follows directly. */
 export function isPlainEnd(at: i32): bool {
   undoneEnd = at + 1;
   const isPlain = load<u8>(INPUT + at) < 0x10 && (load<u8>(LETTERS + load<u8>(INPUT + at + 1)) & OF_BASE64) !== 0;
@@ -50,8 +50,8 @@ export function isPlainEnd(at: i32): bool {
 }
 
 /**
- * What an escape stands for, or LF for the end of a line within base64 and the white space behind it. NONE for what stands
- * as it is.
+ * The decoded character of an escape, or LF for a line break within base64, including white space after it. NONE if it
+ * is to be read literally.
  */
 export function undoneAt(at: i32, length: i32, isStrict: bool): i32 {
   const value = valueAt(at, length);
@@ -64,7 +64,7 @@ export function undoneAt(at: i32, length: i32, isStrict: bool): i32 {
   return undoneEnd >= length || isLead(follower) || isLetter(follower) ? LF : NONE;
 }
 
-/** Whether a text may go on over an end of a line behind it: a letter of one, or the last of an escape of one. */
+/** Whether a text may continue over a line break after this byte: a letter of a text, or the end of an escaped one. */
 function mayEndLine(byte: u32): bool {
   return load<u8>(LETTERS + byte) !== 0;
 }
@@ -73,12 +73,12 @@ function isLead(byte: i32): bool {
   return byte === BACKSLASH || byte === PERCENT;
 }
 
-/** Of more than a byte, only what the first byte of UTF-8 may be counts. */
+/** All characters beyond one byte are treated alike, by what the first byte of their UTF-8 can be. */
 function isLetter(value: i32): bool {
   return value >= 0 && (load<u8>(LETTERS + min(value, 0xff)) & IN_TEXTS) !== 0;
 }
 
-/** Behind the end of a line, and the white space that the next one may begin with, escaped or not. */
+/** The index after a line break and after white space, escaped or not, that the next line begins with. */
 function behindSpace(at: i32, length: i32): i32 {
   while (at < length && isSpace(valueAt(at, length))) at = escapeEnd;
   return at;
@@ -88,7 +88,7 @@ function isSpace(value: i32): bool {
   return value === 0x20 || value === 0x09 || value === LF || value === CR;
 }
 
-/** What is read at a place, which goes to `escapeEnd`. */
+/** The character at an index, decoded if it is an escape. Sets `escapeEnd`. */
 function valueAt(at: i32, length: i32): i32 {
   const byte = load<u8>(INPUT + at) as i32;
   escapeEnd = at + 1;
@@ -96,7 +96,7 @@ function valueAt(at: i32, length: i32): i32 {
   return byte === PERCENT ? valueInUrl(length) : byte;
 }
 
-/** Each escape may be escaped again: what several backslashes stand for depends on what is behind them, or on nothing. */
+/** Escapes may be nested, so any number of backslashes is read as one. */
 function valueInJson(length: i32): i32 {
   const isEscaped = load<u8>(INPUT + escapeEnd) === BACKSLASH;
   while (escapeEnd < length && load<u8>(INPUT + escapeEnd) === BACKSLASH) escapeEnd++;
@@ -104,7 +104,7 @@ function valueInJson(length: i32): i32 {
   const letter = load<u8>(INPUT + escapeEnd++) as i32;
   if (letter === LETTER_U) {
     const value = numberOf(4, length);
-    // With a backslash in front that is escaped itself, these make an escape again.
+    // After an escaped backslash these complete another escape.
     const isAgain = value === LETTER_U || value === LETTER_N || value === LETTER_R || value === LETTER_T;
     return isAgain && isEscaped ? UNCLEAR : value;
   }
@@ -117,14 +117,14 @@ function valueInJson(length: i32): i32 {
   return NONE;
 }
 
-/** A percent sign may be escaped again, too. */
+/** A percent sign may itself be percent-encoded. */
 function valueInUrl(length: i32): i32 {
   let value = PERCENT;
   while (value === PERCENT) value = numberOf(2, length);
   return value === BACKSLASH ? UNCLEAR : value;
 }
 
-/** Of hexadecimal digits. A digit that is escaped is read closely. */
+/** The hexadecimal number at `escapeEnd`. An escaped digit must be read closely. */
 function numberOf(digits: i32, length: i32): i32 {
   let value = 0;
   for (let count = 0; count < digits; count++) {

@@ -15,8 +15,7 @@ export const file_relay_admin_v1_application: GenFile = /*@__PURE__*/
   fileDesc("CiByZWxheS9hZG1pbi92MS9hcHBsaWNhdGlvbi5wcm90bxIOcmVsYXkuYWRtaW4udjEiOQoIQ2FsbFJ1bGUSDwoHbWV0aG9kcxgBIAMoCRINCgVob3N0cxgCIAMoCRINCgVwYXRocxgDIAMoCSJTChFQcm92aWRlckNhbGxSdWxlcxIVCg1wcm92aWRlcl9uYW1lGAEgASgJEicKBXJ1bGVzGAIgAygLMhgucmVsYXkuYWRtaW4udjEuQ2FsbFJ1bGUikwUKC0FwcGxpY2F0aW9uEhIKCnB1YmxpY19rZXkYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEi8KC2NhbGxlcl9hdXRoGAMgASgOMhoucmVsYXkuYWRtaW4udjEuQ2FsbGVyQXV0aBIXCg9hbGxvd2VkX29yaWdpbnMYBCADKAkSGQoRYWxsb3dlZF9hZGRyZXNzZXMYBSADKAkSHQoVYWxsb3dlZF9yZWRpcmVjdF91cmlzGAYgAygJEhgKEGNhbGxzX3Blcl9taW51dGUYByABKAUSIwobY29ubmVjdGlvbl9jYWxsc19wZXJfbWludXRlGAggASgFEjAKBXN0YXRlGAkgASgOMiEucmVsYXkuYWRtaW4udjEuQXBwbGljYXRpb24uU3RhdGUSLwoLY3JlYXRlX3RpbWUYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRldGFnGAwgASgJEjQKEGNhcHR1cmVfZW5kX3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKCmNhbGxfcnVsZXMYDiADKAsyIS5yZWxheS5hZG1pbi52MS5Qcm92aWRlckNhbGxSdWxlcxIeChZtYXhfY2FsbF90b2tlbl9zZWNvbmRzGA8gASgFEhQKDGFjY2VudF9jb2xvchgQIAEoCRIMCgRpY29uGBEgASgMIkQKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASEAoMU1RBVEVfQUNUSVZFEAESEgoOU1RBVEVfRElTQUJMRUQQAiIrChVHZXRBcHBsaWNhdGlvblJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCSJqChdMaXN0QXBwbGljYXRpb25zUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRIZChFwdWJsaWNfa2V5X3ByZWZpeBgDIAEoCRINCgVxdWVyeRgEIAEoCSJmChhMaXN0QXBwbGljYXRpb25zUmVzcG9uc2USMQoMYXBwbGljYXRpb25zGAEgAygLMhsucmVsYXkuYWRtaW4udjEuQXBwbGljYXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIkwKGENyZWF0ZUFwcGxpY2F0aW9uUmVxdWVzdBIwCgthcHBsaWNhdGlvbhgBIAEoCzIbLnJlbGF5LmFkbWluLnYxLkFwcGxpY2F0aW9uImIKGUNyZWF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USMAoLYXBwbGljYXRpb24YASABKAsyGy5yZWxheS5hZG1pbi52MS5BcHBsaWNhdGlvbhITCgtwcml2YXRlX2tleRgCIAEoCSJ9ChhVcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QSMAoLYXBwbGljYXRpb24YASABKAsyGy5yZWxheS5hZG1pbi52MS5BcHBsaWNhdGlvbhIvCgt1cGRhdGVfbWFzaxgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2siPAoYRGVsZXRlQXBwbGljYXRpb25SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDAoEZXRhZxgCIAEoCSIxChtSb3RhdGVBcHBsaWNhdGlvbktleVJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCSIzChxSb3RhdGVBcHBsaWNhdGlvbktleVJlc3BvbnNlEhMKC3ByaXZhdGVfa2V5GAEgASgJIpgBChZDcmVhdGVDYWxsVG9rZW5SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIWCg5wcm92aWRlcl9uYW1lcxgDIAMoCRInCgVydWxlcxgEIAMoCzIYLnJlbGF5LmFkbWluLnYxLkNhbGxSdWxlEhgKEGxpZmV0aW1lX3NlY29uZHMYBSABKAUiXgoXQ3JlYXRlQ2FsbFRva2VuUmVzcG9uc2USEgoKY2FsbF90b2tlbhgBIAEoCRIvCgtleHBpcmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAqfwoKQ2FsbGVyQXV0aBIbChdDQUxMRVJfQVVUSF9VTlNQRUNJRklFRBAAEhoKFkNBTExFUl9BVVRIX1BVQkxJQ19LRVkQARIbChdDQUxMRVJfQVVUSF9TSUdORURfVVNFUhACEhsKF0NBTExFUl9BVVRIX1BSSVZBVEVfS0VZEAMyxQUKEkFwcGxpY2F0aW9uU2VydmljZRJUCg5HZXRBcHBsaWNhdGlvbhIlLnJlbGF5LmFkbWluLnYxLkdldEFwcGxpY2F0aW9uUmVxdWVzdBobLnJlbGF5LmFkbWluLnYxLkFwcGxpY2F0aW9uEmUKEExpc3RBcHBsaWNhdGlvbnMSJy5yZWxheS5hZG1pbi52MS5MaXN0QXBwbGljYXRpb25zUmVxdWVzdBooLnJlbGF5LmFkbWluLnYxLkxpc3RBcHBsaWNhdGlvbnNSZXNwb25zZRJoChFDcmVhdGVBcHBsaWNhdGlvbhIoLnJlbGF5LmFkbWluLnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVxdWVzdBopLnJlbGF5LmFkbWluLnYxLkNyZWF0ZUFwcGxpY2F0aW9uUmVzcG9uc2USWgoRVXBkYXRlQXBwbGljYXRpb24SKC5yZWxheS5hZG1pbi52MS5VcGRhdGVBcHBsaWNhdGlvblJlcXVlc3QaGy5yZWxheS5hZG1pbi52MS5BcHBsaWNhdGlvbhJVChFEZWxldGVBcHBsaWNhdGlvbhIoLnJlbGF5LmFkbWluLnYxLkRlbGV0ZUFwcGxpY2F0aW9uUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eRJxChRSb3RhdGVBcHBsaWNhdGlvbktleRIrLnJlbGF5LmFkbWluLnYxLlJvdGF0ZUFwcGxpY2F0aW9uS2V5UmVxdWVzdBosLnJlbGF5LmFkbWluLnYxLlJvdGF0ZUFwcGxpY2F0aW9uS2V5UmVzcG9uc2USYgoPQ3JlYXRlQ2FsbFRva2VuEiYucmVsYXkuYWRtaW4udjEuQ3JlYXRlQ2FsbFRva2VuUmVxdWVzdBonLnJlbGF5LmFkbWluLnYxLkNyZWF0ZUNhbGxUb2tlblJlc3BvbnNlQmAKGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQhBBcHBsaWNhdGlvblByb3RvUAFaLnByb3ZpZGVyLWNhbGwtcmVsYXkvZ2VuL3JlbGF5L2FkbWluL3YxO2FkbWludjFiBnByb3RvMw", [file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
- * CallRule lets requests through. One lets a request through that fits each of
- * its fields that is not empty.
+ * CallRule allows requests: those that match each of its non-empty fields.
  *
  * @generated from message relay.admin.v1.CallRule
  */
@@ -38,8 +37,8 @@ export type CallRule = Message<"relay.admin.v1.CallRule"> & {
 
   /**
    * Paths of the url as they are sent, such as `/repos/acme/**`: `*` is one
-   * segment, `**` any number of them. Any when empty. A path that servers read
-   * differently fits only a rule without paths.
+   * segment, `**` any number of them. Any when empty. A path that servers may
+   * interpret differently matches only a rule without paths.
    *
    * @generated from field: repeated string paths = 3;
    */
@@ -47,8 +46,7 @@ export type CallRule = Message<"relay.admin.v1.CallRule"> & {
 };
 
 /**
- * CallRule lets requests through. One lets a request through that fits each of
- * its fields that is not empty.
+ * CallRule allows requests: those that match each of its non-empty fields.
  *
  * @generated from message relay.admin.v1.CallRule
  */
@@ -70,8 +68,8 @@ export type CallRuleJson = {
 
   /**
    * Paths of the url as they are sent, such as `/repos/acme/**`: `*` is one
-   * segment, `**` any number of them. Any when empty. A path that servers read
-   * differently fits only a rule without paths.
+   * segment, `**` any number of them. Any when empty. A path that servers may
+   * interpret differently matches only a rule without paths.
    *
    * @generated from field: repeated string paths = 3;
    */
@@ -86,7 +84,7 @@ export const CallRuleSchema: GenMessage<CallRule, {jsonType: CallRuleJson}> = /*
   messageDesc(file_relay_admin_v1_application, 0);
 
 /**
- * ProviderCallRules is what an application's calls at one provider must fit.
+ * ProviderCallRules are the rules for an application's calls at one provider.
  *
  * @generated from message relay.admin.v1.ProviderCallRules
  */
@@ -99,7 +97,7 @@ export type ProviderCallRules = Message<"relay.admin.v1.ProviderCallRules"> & {
   providerName: string;
 
   /**
-   * A call must fit one of them. At least one.
+   * A call must match one of them. At least one.
    *
    * @generated from field: repeated relay.admin.v1.CallRule rules = 2;
    */
@@ -107,7 +105,7 @@ export type ProviderCallRules = Message<"relay.admin.v1.ProviderCallRules"> & {
 };
 
 /**
- * ProviderCallRules is what an application's calls at one provider must fit.
+ * ProviderCallRules are the rules for an application's calls at one provider.
  *
  * @generated from message relay.admin.v1.ProviderCallRules
  */
@@ -120,7 +118,7 @@ export type ProviderCallRulesJson = {
   providerName?: string;
 
   /**
-   * A call must fit one of them. At least one.
+   * A call must match one of them. At least one.
    *
    * @generated from field: repeated relay.admin.v1.CallRule rules = 2;
    */
@@ -141,23 +139,22 @@ export const ProviderCallRulesSchema: GenMessage<ProviderCallRules, {jsonType: P
  */
 export type Application = Message<"relay.admin.v1.Application"> & {
   /**
-   * Names the application in calls and here. 8 to 256 characters of visible
-   * ASCII; a new one is made when CreateApplication is given none. Cannot be
-   * changed.
+   * Identifies the application. 8 to 256 characters of visible ASCII;
+   * CreateApplication generates one if it is empty. Cannot be changed.
    *
    * @generated from field: string public_key = 1;
    */
   publicKey: string;
 
   /**
-   * Name for people: one line of 1 to 200 characters. Required.
+   * Name shown to people: one line of 1 to 200 characters. Required.
    *
    * @generated from field: string display_name = 2;
    */
   displayName: string;
 
   /**
-   * What a call must carry at least.
+   * The weakest proof that a call may carry.
    *
    * @generated from field: relay.admin.v1.CallerAuth caller_auth = 3;
    */
@@ -179,7 +176,7 @@ export type Application = Message<"relay.admin.v1.Application"> & {
   allowedAddresses: string[];
 
   /**
-   * Where a browser may be sent back to after connecting, compared as text.
+   * Where a browser may be redirected after connecting, compared as text.
    * Empty: nowhere.
    *
    * @generated from field: repeated string allowed_redirect_uris = 6;
@@ -187,51 +184,51 @@ export type Application = Message<"relay.admin.v1.Application"> & {
   allowedRedirectUris: string[];
 
   /**
-   * Most calls a minute, of all users together; 0: no limit.
+   * Most calls per minute, of all users together; 0: no limit.
    *
    * @generated from field: int32 calls_per_minute = 7;
    */
   callsPerMinute: number;
 
   /**
-   * Most calls a minute for each connection; 0: no limit.
+   * Most calls per minute for each connection; 0: no limit.
    *
    * @generated from field: int32 connection_calls_per_minute = 8;
    */
   connectionCallsPerMinute: number;
 
   /**
-   * Whether calls are taken.
+   * Whether calls are accepted.
    *
    * @generated from field: relay.admin.v1.Application.State state = 9;
    */
   state: Application_State;
 
   /**
-   * When it was made. Output only.
+   * When it was created. Output only.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 10;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When it was changed last. Output only.
+   * When it was last changed. Output only.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 11;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * Changes with every change (AIP-154). Output only; requests that carry it
-   * are refused with ABORTED when the application was changed since.
+   * Version of the application (AIP-154). Output only; a request that includes
+   * it is refused with ABORTED if the application was changed since.
    *
    * @generated from field: string etag = 12;
    */
   etag: string;
 
   /**
-   * Until when headers and bodies of its calls are captured, or were captured
-   * last; not set when they never were, or when that was stopped. Output only:
+   * When the current or last capture of its calls' headers and bodies ends;
+   * unset if there was none or it was stopped. Output only:
    * CallRecordService.StartCallCapture sets it.
    *
    * @generated from field: google.protobuf.Timestamp capture_end_time = 13;
@@ -239,31 +236,31 @@ export type Application = Message<"relay.admin.v1.Application"> & {
   captureEndTime?: Timestamp | undefined;
 
   /**
-   * Upper bound for all its calls, by provider; whatever a call token says, they
-   * must fit these, too. A provider that is not among them is not bounded.
+   * Rules for all its calls, by provider, in addition to those of a call token.
+   * A provider that is not listed has no such rules.
    *
    * @generated from field: repeated relay.admin.v1.ProviderCallRules call_rules = 14;
    */
   callRules: ProviderCallRules[];
 
   /**
-   * Longest lifetime of a call token, in seconds; 0: a day, which is the most.
+   * Longest lifetime of a call token, in seconds; 0: a day, the maximum.
    *
    * @generated from field: int32 max_call_token_seconds = 15;
    */
   maxCallTokenSeconds: number;
 
   /**
-   * Colour of its mark on the connect page, `#rrggbb`. Empty: the relay's own.
+   * Color on the connect page, `#rrggbb`. Empty: the relay's own.
    *
    * @generated from field: string accent_color = 16;
    */
   accentColor: string;
 
   /**
-   * Picture that is its mark on the connect page: PNG, JPEG or WebP, told by its
-   * bytes, not animated; at most 16 KiB, and 1024 pixels wide and high. Empty:
-   * its initial. Left out of lists.
+   * Icon on the connect page: PNG, JPEG or WebP, recognized by its bytes, not
+   * animated; at most 16 KiB, and 1024 pixels wide and high. Empty: its initial
+   * is shown. Not included in lists.
    *
    * @generated from field: bytes icon = 17;
    */
@@ -277,23 +274,22 @@ export type Application = Message<"relay.admin.v1.Application"> & {
  */
 export type ApplicationJson = {
   /**
-   * Names the application in calls and here. 8 to 256 characters of visible
-   * ASCII; a new one is made when CreateApplication is given none. Cannot be
-   * changed.
+   * Identifies the application. 8 to 256 characters of visible ASCII;
+   * CreateApplication generates one if it is empty. Cannot be changed.
    *
    * @generated from field: string public_key = 1;
    */
   publicKey?: string;
 
   /**
-   * Name for people: one line of 1 to 200 characters. Required.
+   * Name shown to people: one line of 1 to 200 characters. Required.
    *
    * @generated from field: string display_name = 2;
    */
   displayName?: string;
 
   /**
-   * What a call must carry at least.
+   * The weakest proof that a call may carry.
    *
    * @generated from field: relay.admin.v1.CallerAuth caller_auth = 3;
    */
@@ -315,7 +311,7 @@ export type ApplicationJson = {
   allowedAddresses?: string[];
 
   /**
-   * Where a browser may be sent back to after connecting, compared as text.
+   * Where a browser may be redirected after connecting, compared as text.
    * Empty: nowhere.
    *
    * @generated from field: repeated string allowed_redirect_uris = 6;
@@ -323,51 +319,51 @@ export type ApplicationJson = {
   allowedRedirectUris?: string[];
 
   /**
-   * Most calls a minute, of all users together; 0: no limit.
+   * Most calls per minute, of all users together; 0: no limit.
    *
    * @generated from field: int32 calls_per_minute = 7;
    */
   callsPerMinute?: number;
 
   /**
-   * Most calls a minute for each connection; 0: no limit.
+   * Most calls per minute for each connection; 0: no limit.
    *
    * @generated from field: int32 connection_calls_per_minute = 8;
    */
   connectionCallsPerMinute?: number;
 
   /**
-   * Whether calls are taken.
+   * Whether calls are accepted.
    *
    * @generated from field: relay.admin.v1.Application.State state = 9;
    */
   state?: Application_StateJson;
 
   /**
-   * When it was made. Output only.
+   * When it was created. Output only.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 10;
    */
   createTime?: TimestampJson;
 
   /**
-   * When it was changed last. Output only.
+   * When it was last changed. Output only.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 11;
    */
   updateTime?: TimestampJson;
 
   /**
-   * Changes with every change (AIP-154). Output only; requests that carry it
-   * are refused with ABORTED when the application was changed since.
+   * Version of the application (AIP-154). Output only; a request that includes
+   * it is refused with ABORTED if the application was changed since.
    *
    * @generated from field: string etag = 12;
    */
   etag?: string;
 
   /**
-   * Until when headers and bodies of its calls are captured, or were captured
-   * last; not set when they never were, or when that was stopped. Output only:
+   * When the current or last capture of its calls' headers and bodies ends;
+   * unset if there was none or it was stopped. Output only:
    * CallRecordService.StartCallCapture sets it.
    *
    * @generated from field: google.protobuf.Timestamp capture_end_time = 13;
@@ -375,31 +371,31 @@ export type ApplicationJson = {
   captureEndTime?: TimestampJson;
 
   /**
-   * Upper bound for all its calls, by provider; whatever a call token says, they
-   * must fit these, too. A provider that is not among them is not bounded.
+   * Rules for all its calls, by provider, in addition to those of a call token.
+   * A provider that is not listed has no such rules.
    *
    * @generated from field: repeated relay.admin.v1.ProviderCallRules call_rules = 14;
    */
   callRules?: ProviderCallRulesJson[];
 
   /**
-   * Longest lifetime of a call token, in seconds; 0: a day, which is the most.
+   * Longest lifetime of a call token, in seconds; 0: a day, the maximum.
    *
    * @generated from field: int32 max_call_token_seconds = 15;
    */
   maxCallTokenSeconds?: number;
 
   /**
-   * Colour of its mark on the connect page, `#rrggbb`. Empty: the relay's own.
+   * Color on the connect page, `#rrggbb`. Empty: the relay's own.
    *
    * @generated from field: string accent_color = 16;
    */
   accentColor?: string;
 
   /**
-   * Picture that is its mark on the connect page: PNG, JPEG or WebP, told by its
-   * bytes, not animated; at most 16 KiB, and 1024 pixels wide and high. Empty:
-   * its initial. Left out of lists.
+   * Icon on the connect page: PNG, JPEG or WebP, recognized by its bytes, not
+   * animated; at most 16 KiB, and 1024 pixels wide and high. Empty: its initial
+   * is shown. Not included in lists.
    *
    * @generated from field: bytes icon = 17;
    */
@@ -414,7 +410,7 @@ export const ApplicationSchema: GenMessage<Application, {jsonType: ApplicationJs
   messageDesc(file_relay_admin_v1_application, 2);
 
 /**
- * State tells whether calls of the application are taken.
+ * State says whether the application's calls are accepted.
  *
  * @generated from enum relay.admin.v1.Application.State
  */
@@ -427,7 +423,7 @@ export enum Application_State {
   UNSPECIFIED = 0,
 
   /**
-   * Calls are taken.
+   * Calls are accepted.
    *
    * @generated from enum value: STATE_ACTIVE = 1;
    */
@@ -442,7 +438,7 @@ export enum Application_State {
 }
 
 /**
- * State tells whether calls of the application are taken.
+ * State says whether the application's calls are accepted.
  *
  * @generated from enum relay.admin.v1.Application.State
  */
@@ -503,23 +499,22 @@ export type ListApplicationsRequest = Message<"relay.admin.v1.ListApplicationsRe
   pageSize: number;
 
   /**
-   * next_page_token of the answer before; the first page without it.
+   * next_page_token of the previous response; empty: the first page.
    *
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
 
   /**
-   * Only those whose public key begins with this.
+   * Only those whose public key starts with this.
    *
    * @generated from field: string public_key_prefix = 3;
    */
   publicKeyPrefix: string;
 
   /**
-   * Only those whose name or public key has this in it, in whatever case. A page
-   * may have fewer than asked for, even none, and still not be the last
-   * (AIP-158).
+   * Only those whose name or public key contains this, ignoring case. A page
+   * may have fewer than requested, even none, without being the last (AIP-158).
    *
    * @generated from field: string query = 4;
    */
@@ -540,23 +535,22 @@ export type ListApplicationsRequestJson = {
   pageSize?: number;
 
   /**
-   * next_page_token of the answer before; the first page without it.
+   * next_page_token of the previous response; empty: the first page.
    *
    * @generated from field: string page_token = 2;
    */
   pageToken?: string;
 
   /**
-   * Only those whose public key begins with this.
+   * Only those whose public key starts with this.
    *
    * @generated from field: string public_key_prefix = 3;
    */
   publicKeyPrefix?: string;
 
   /**
-   * Only those whose name or public key has this in it, in whatever case. A page
-   * may have fewer than asked for, even none, and still not be the last
-   * (AIP-158).
+   * Only those whose name or public key contains this, ignoring case. A page
+   * may have fewer than requested, even none, without being the last (AIP-158).
    *
    * @generated from field: string query = 4;
    */
@@ -584,7 +578,7 @@ export type ListApplicationsResponse = Message<"relay.admin.v1.ListApplicationsR
   applications: Application[];
 
   /**
-   * Asks for the next page; empty when this is the last.
+   * For the next page; empty: this is the last.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -605,7 +599,7 @@ export type ListApplicationsResponseJson = {
   applications?: ApplicationJson[];
 
   /**
-   * Asks for the next page; empty when this is the last.
+   * For the next page; empty: this is the last.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -626,7 +620,7 @@ export const ListApplicationsResponseSchema: GenMessage<ListApplicationsResponse
  */
 export type CreateApplicationRequest = Message<"relay.admin.v1.CreateApplicationRequest"> & {
   /**
-   * What is to be made; output-only fields are ignored. Required.
+   * The application; output-only fields are ignored. Required.
    *
    * @generated from field: relay.admin.v1.Application application = 1;
    */
@@ -640,7 +634,7 @@ export type CreateApplicationRequest = Message<"relay.admin.v1.CreateApplication
  */
 export type CreateApplicationRequestJson = {
   /**
-   * What is to be made; output-only fields are ignored. Required.
+   * The application; output-only fields are ignored. Required.
    *
    * @generated from field: relay.admin.v1.Application application = 1;
    */
@@ -661,15 +655,15 @@ export const CreateApplicationRequestSchema: GenMessage<CreateApplicationRequest
  */
 export type CreateApplicationResponse = Message<"relay.admin.v1.CreateApplicationResponse"> & {
   /**
-   * What was made.
+   * The new application.
    *
    * @generated from field: relay.admin.v1.Application application = 1;
    */
   application?: Application | undefined;
 
   /**
-   * The application's private key. The relay keeps its hash only: it cannot be
-   * shown again.
+   * The application's private key. The relay stores only its hash and cannot
+   * show it again.
    *
    * @generated from field: string private_key = 2;
    */
@@ -683,15 +677,15 @@ export type CreateApplicationResponse = Message<"relay.admin.v1.CreateApplicatio
  */
 export type CreateApplicationResponseJson = {
   /**
-   * What was made.
+   * The new application.
    *
    * @generated from field: relay.admin.v1.Application application = 1;
    */
   application?: ApplicationJson;
 
   /**
-   * The application's private key. The relay keeps its hash only: it cannot be
-   * shown again.
+   * The application's private key. The relay stores only its hash and cannot
+   * show it again.
    *
    * @generated from field: string private_key = 2;
    */
@@ -706,14 +700,14 @@ export const CreateApplicationResponseSchema: GenMessage<CreateApplicationRespon
   messageDesc(file_relay_admin_v1_application, 7);
 
 /**
- * UpdateApplicationRequest holds what is to be changed.
+ * UpdateApplicationRequest holds the changes.
  *
  * @generated from message relay.admin.v1.UpdateApplicationRequest
  */
 export type UpdateApplicationRequest = Message<"relay.admin.v1.UpdateApplicationRequest"> & {
   /**
    * The application's public key, and new values of the fields that the mask
-   * names. With its etag, nothing is changed when somebody else has changed the
+   * names. With its etag, nothing is changed if someone else has changed the
    * application since. Required.
    *
    * @generated from field: relay.admin.v1.Application application = 1;
@@ -721,12 +715,12 @@ export type UpdateApplicationRequest = Message<"relay.admin.v1.UpdateApplication
   application?: Application | undefined;
 
   /**
-   * Fields to change; `*` for all, but for an empty icon, since lists leave icons
-   * out: name it to remove one. Without it, those that are not empty. Others
-   * than display_name, caller_auth, allowed_origins, allowed_addresses,
-   * allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state,
-   * call_rules, max_call_token_seconds, accent_color and icon are
-   * INVALID_ARGUMENT.
+   * Fields to change; `*`: all, except an empty icon, since lists do not
+   * include icons: name it to remove one. Without a mask, the non-empty fields.
+   * Other fields than display_name, caller_auth, allowed_origins,
+   * allowed_addresses, allowed_redirect_uris, calls_per_minute,
+   * connection_calls_per_minute, state, call_rules, max_call_token_seconds,
+   * accent_color and icon are INVALID_ARGUMENT.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -734,14 +728,14 @@ export type UpdateApplicationRequest = Message<"relay.admin.v1.UpdateApplication
 };
 
 /**
- * UpdateApplicationRequest holds what is to be changed.
+ * UpdateApplicationRequest holds the changes.
  *
  * @generated from message relay.admin.v1.UpdateApplicationRequest
  */
 export type UpdateApplicationRequestJson = {
   /**
    * The application's public key, and new values of the fields that the mask
-   * names. With its etag, nothing is changed when somebody else has changed the
+   * names. With its etag, nothing is changed if someone else has changed the
    * application since. Required.
    *
    * @generated from field: relay.admin.v1.Application application = 1;
@@ -749,12 +743,12 @@ export type UpdateApplicationRequestJson = {
   application?: ApplicationJson;
 
   /**
-   * Fields to change; `*` for all, but for an empty icon, since lists leave icons
-   * out: name it to remove one. Without it, those that are not empty. Others
-   * than display_name, caller_auth, allowed_origins, allowed_addresses,
-   * allowed_redirect_uris, calls_per_minute, connection_calls_per_minute, state,
-   * call_rules, max_call_token_seconds, accent_color and icon are
-   * INVALID_ARGUMENT.
+   * Fields to change; `*`: all, except an empty icon, since lists do not
+   * include icons: name it to remove one. Without a mask, the non-empty fields.
+   * Other fields than display_name, caller_auth, allowed_origins,
+   * allowed_addresses, allowed_redirect_uris, calls_per_minute,
+   * connection_calls_per_minute, state, call_rules, max_call_token_seconds,
+   * accent_color and icon are INVALID_ARGUMENT.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -782,7 +776,7 @@ export type DeleteApplicationRequest = Message<"relay.admin.v1.DeleteApplication
   publicKey: string;
 
   /**
-   * Deletes nothing when the application was changed since.
+   * Nothing is deleted if the application was changed since.
    *
    * @generated from field: string etag = 2;
    */
@@ -803,7 +797,7 @@ export type DeleteApplicationRequestJson = {
   publicKey?: string;
 
   /**
-   * Deletes nothing when the application was changed since.
+   * Nothing is deleted if the application was changed since.
    *
    * @generated from field: string etag = 2;
    */
@@ -818,7 +812,7 @@ export const DeleteApplicationRequestSchema: GenMessage<DeleteApplicationRequest
   messageDesc(file_relay_admin_v1_application, 9);
 
 /**
- * RotateApplicationKeyRequest names the application that gets a new key.
+ * RotateApplicationKeyRequest identifies the application.
  *
  * @generated from message relay.admin.v1.RotateApplicationKeyRequest
  */
@@ -832,7 +826,7 @@ export type RotateApplicationKeyRequest = Message<"relay.admin.v1.RotateApplicat
 };
 
 /**
- * RotateApplicationKeyRequest names the application that gets a new key.
+ * RotateApplicationKeyRequest identifies the application.
  *
  * @generated from message relay.admin.v1.RotateApplicationKeyRequest
  */
@@ -859,7 +853,7 @@ export const RotateApplicationKeyRequestSchema: GenMessage<RotateApplicationKeyR
  */
 export type RotateApplicationKeyResponse = Message<"relay.admin.v1.RotateApplicationKeyResponse"> & {
   /**
-   * The application's new private key, this once.
+   * The application's new private key. It cannot be shown again.
    *
    * @generated from field: string private_key = 1;
    */
@@ -873,7 +867,7 @@ export type RotateApplicationKeyResponse = Message<"relay.admin.v1.RotateApplica
  */
 export type RotateApplicationKeyResponseJson = {
   /**
-   * The application's new private key, this once.
+   * The application's new private key. It cannot be shown again.
    *
    * @generated from field: string private_key = 1;
    */
@@ -888,7 +882,8 @@ export const RotateApplicationKeyResponseSchema: GenMessage<RotateApplicationKey
   messageDesc(file_relay_admin_v1_application, 11);
 
 /**
- * CreateCallTokenRequest says for whom a call token is, and what it lets through.
+ * CreateCallTokenRequest says for which user a call token is, and what it
+ * allows.
  *
  * @generated from message relay.admin.v1.CreateCallTokenRequest
  */
@@ -908,22 +903,22 @@ export type CreateCallTokenRequest = Message<"relay.admin.v1.CreateCallTokenRequ
   userId: string;
 
   /**
-   * Names or aliases of the providers that it is for; all when empty.
+   * Names or aliases of the providers it allows; empty: all.
    *
    * @generated from field: repeated string provider_names = 3;
    */
   providerNames: string[];
 
   /**
-   * What it lets through: a call must fit one of them. Everything when empty.
+   * What it allows: a call must match one of them. Empty: everything.
    *
    * @generated from field: repeated relay.admin.v1.CallRule rules = 4;
    */
   rules: CallRule[];
 
   /**
-   * How long it is valid, in seconds; 15 minutes when 0, at most the
-   * application's max_call_token_seconds.
+   * Lifetime in seconds; 0: 15 minutes. At most the application's
+   * max_call_token_seconds.
    *
    * @generated from field: int32 lifetime_seconds = 5;
    */
@@ -931,7 +926,8 @@ export type CreateCallTokenRequest = Message<"relay.admin.v1.CreateCallTokenRequ
 };
 
 /**
- * CreateCallTokenRequest says for whom a call token is, and what it lets through.
+ * CreateCallTokenRequest says for which user a call token is, and what it
+ * allows.
  *
  * @generated from message relay.admin.v1.CreateCallTokenRequest
  */
@@ -951,22 +947,22 @@ export type CreateCallTokenRequestJson = {
   userId?: string;
 
   /**
-   * Names or aliases of the providers that it is for; all when empty.
+   * Names or aliases of the providers it allows; empty: all.
    *
    * @generated from field: repeated string provider_names = 3;
    */
   providerNames?: string[];
 
   /**
-   * What it lets through: a call must fit one of them. Everything when empty.
+   * What it allows: a call must match one of them. Empty: everything.
    *
    * @generated from field: repeated relay.admin.v1.CallRule rules = 4;
    */
   rules?: CallRuleJson[];
 
   /**
-   * How long it is valid, in seconds; 15 minutes when 0, at most the
-   * application's max_call_token_seconds.
+   * Lifetime in seconds; 0: 15 minutes. At most the application's
+   * max_call_token_seconds.
    *
    * @generated from field: int32 lifetime_seconds = 5;
    */
@@ -987,14 +983,14 @@ export const CreateCallTokenRequestSchema: GenMessage<CreateCallTokenRequest, {j
  */
 export type CreateCallTokenResponse = Message<"relay.admin.v1.CreateCallTokenResponse"> & {
   /**
-   * The token, this once: a JWT for `Authorization: Bearer`.
+   * The token: a JWT for `Authorization: Bearer`. It cannot be shown again.
    *
    * @generated from field: string call_token = 1;
    */
   callToken: string;
 
   /**
-   * When it ends.
+   * When it expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 2;
    */
@@ -1008,14 +1004,14 @@ export type CreateCallTokenResponse = Message<"relay.admin.v1.CreateCallTokenRes
  */
 export type CreateCallTokenResponseJson = {
   /**
-   * The token, this once: a JWT for `Authorization: Bearer`.
+   * The token: a JWT for `Authorization: Bearer`. It cannot be shown again.
    *
    * @generated from field: string call_token = 1;
    */
   callToken?: string;
 
   /**
-   * When it ends.
+   * When it expires.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 2;
    */
@@ -1030,8 +1026,8 @@ export const CreateCallTokenResponseSchema: GenMessage<CreateCallTokenResponse, 
   messageDesc(file_relay_admin_v1_application, 13);
 
 /**
- * CallerAuth is what a call must carry at least; stronger proof is always
- * accepted.
+ * CallerAuth is the weakest proof that a call may carry; stronger proof is
+ * always accepted.
  *
  * @generated from enum relay.admin.v1.CallerAuth
  */
@@ -1066,8 +1062,8 @@ export enum CallerAuth {
 }
 
 /**
- * CallerAuth is what a call must carry at least; stronger proof is always
- * accepted.
+ * CallerAuth is the weakest proof that a call may carry; stronger proof is
+ * always accepted.
  *
  * @generated from enum relay.admin.v1.CallerAuth
  */
@@ -1080,14 +1076,14 @@ export const CallerAuthSchema: GenEnum<CallerAuth, CallerAuthJson> = /*@__PURE__
   enumDesc(file_relay_admin_v1_application, 0);
 
 /**
- * ApplicationService administers applications: who may call. Applications are
- * named by the public key that calls name them by.
+ * ApplicationService manages applications: who may call. An application is
+ * identified by its public key, here as in calls.
  *
  * @generated from service relay.admin.v1.ApplicationService
  */
 export const ApplicationService: GenService<{
   /**
-   * GetApplication answers with one application. NOT_FOUND when there is none.
+   * GetApplication returns one application, or NOT_FOUND.
    *
    * @generated from rpc relay.admin.v1.ApplicationService.GetApplication
    */
@@ -1097,7 +1093,7 @@ export const ApplicationService: GenService<{
     output: typeof ApplicationSchema;
   },
   /**
-   * ListApplications lists applications in the order of their public keys.
+   * ListApplications lists applications by public key.
    *
    * @generated from rpc relay.admin.v1.ApplicationService.ListApplications
    */
@@ -1107,8 +1103,8 @@ export const ApplicationService: GenService<{
     output: typeof ListApplicationsResponseSchema;
   },
   /**
-   * CreateApplication makes an application and answers with its private key,
-   * which is shown this once. ALREADY_EXISTS when the public key is taken.
+   * CreateApplication creates an application and returns its private key, which
+   * is never shown again. ALREADY_EXISTS if the public key is taken.
    *
    * @generated from rpc relay.admin.v1.ApplicationService.CreateApplication
    */
@@ -1129,8 +1125,8 @@ export const ApplicationService: GenService<{
   },
   /**
    * DeleteApplication deletes an application with its OAuth clients, its
-   * connections and its webhook. There is no way back; an application that is
-   * DISABLED has one.
+   * connections and its webhook. This cannot be undone; to stop calls for a
+   * while, set the state to DISABLED.
    *
    * @generated from rpc relay.admin.v1.ApplicationService.DeleteApplication
    */
@@ -1140,9 +1136,9 @@ export const ApplicationService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * RotateApplicationKey gives an application a new private key and answers
-   * with it, this once. The old one, the user signatures made with it, and the
-   * connect links and pages that are open end now, and so do its call tokens.
+   * RotateApplicationKey gives an application a new private key and returns it;
+   * it is never shown again. The old key is invalid at once, and so are its
+   * user signatures, call tokens, connect links and open connect pages.
    *
    * @generated from rpc relay.admin.v1.ApplicationService.RotateApplicationKey
    */
@@ -1152,9 +1148,9 @@ export const ApplicationService: GenService<{
     output: typeof RotateApplicationKeyResponseSchema;
   },
   /**
-   * CreateCallToken makes a call token: what stands for one user of the
-   * application, for a time, within rules. Whoever has the private key makes one
-   * offline. The relay keeps no list of them.
+   * CreateCallToken creates a call token: it authenticates calls for one user
+   * of the application, with an expiry and with rules. With the private key,
+   * tokens can also be made offline. The relay keeps no list of them.
    *
    * @generated from rpc relay.admin.v1.ApplicationService.CreateCallToken
    */

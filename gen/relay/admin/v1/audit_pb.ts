@@ -15,14 +15,14 @@ export const file_relay_admin_v1_audit: GenFile = /*@__PURE__*/
   fileDesc("ChpyZWxheS9hZG1pbi92MS9hdWRpdC5wcm90bxIOcmVsYXkuYWRtaW4udjEilAIKC0F1ZGl0UmVjb3JkEgoKAmlkGAEgASgJEi8KC2NyZWF0ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVhY3RvchgDIAEoCRIOCgZtZXRob2QYBCABKAkSEAoIcmVzb3VyY2UYBSABKAkSFgoOY2hhbmdlZF9maWVsZHMYBiADKAkSNAoHb3V0Y29tZRgHIAEoDjIjLnJlbGF5LmFkbWluLnYxLkF1ZGl0UmVjb3JkLk91dGNvbWUiSQoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASEAoMT1VUQ09NRV9ET05FEAESEwoPT1VUQ09NRV9SRUZVU0VEEAIihQEKF0xpc3RBdWRpdFJlY29yZHNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJEi8KC2JlZm9yZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpwdWJsaWNfa2V5GAQgASgJImcKGExpc3RBdWRpdFJlY29yZHNSZXNwb25zZRIyCg1hdWRpdF9yZWNvcmRzGAEgAygLMhsucmVsYXkuYWRtaW4udjEuQXVkaXRSZWNvcmQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJMnUKDEF1ZGl0U2VydmljZRJlChBMaXN0QXVkaXRSZWNvcmRzEicucmVsYXkuYWRtaW4udjEuTGlzdEF1ZGl0UmVjb3Jkc1JlcXVlc3QaKC5yZWxheS5hZG1pbi52MS5MaXN0QXVkaXRSZWNvcmRzUmVzcG9uc2VCWgoacHJvdmlkZXJjYWxscmVsYXkuYWRtaW4udjFCCkF1ZGl0UHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
- * AuditRecord is one change, or one attempt, of an operator. It never holds a
- * secret, and of what was changed the names only.
+ * AuditRecord is one change by an operator, or a refused attempt. It contains
+ * the names of changed fields, not their values, and never a secret.
  *
  * @generated from message relay.admin.v1.AuditRecord
  */
 export type AuditRecord = Message<"relay.admin.v1.AuditRecord"> & {
   /**
-   * Names the record; later ones have greater ids, compared as text.
+   * Identifies the record; later records have greater ids, compared as text.
    *
    * @generated from field: string id = 1;
    */
@@ -36,42 +36,43 @@ export type AuditRecord = Message<"relay.admin.v1.AuditRecord"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * Who: the name of an admin token, or `cli:` and the operating system's user.
+   * Who did it: the name of an admin token, or `cli:` and the operating
+   * system's user.
    *
    * @generated from field: string actor = 3;
    */
   actor: string;
 
   /**
-   * What: the full name of a method, such as
-   * `relay.admin.v1.ApplicationService.UpdateApplication`. A command is recorded
-   * as the method that does the same, one that no method does the same as as it
-   * is typed: `relay key rotate`.
+   * What was done: the full name of a method, such as
+   * `relay.admin.v1.ApplicationService.UpdateApplication`. A command is
+   * recorded as the equivalent method or, if there is none, as typed: `relay
+   * key rotate`.
    *
    * @generated from field: string method = 4;
    */
   method: string;
 
   /**
-   * On what: `applications/KEY`, `applications/KEY/oauthClients/PROVIDER`,
-   * `applications/KEY/webhook`, `keys/ID`,
-   * `applications/KEY/users/USER` (a call token for that user),
+   * On which resource: `applications/KEY`,
+   * `applications/KEY/oauthClients/PROVIDER`, `applications/KEY/webhook`,
+   * `keys/ID`, `applications/KEY/users/USER` (a call token for that user),
    * `applications/KEY/users/USER/connections/PROVIDER`; each part
-   * percent-encoded where it has other characters than a path segment may.
+   * percent-encoded as a path segment.
    *
    * @generated from field: string resource = 5;
    */
   resource: string;
 
   /**
-   * Names of the fields that were written.
+   * Names of the fields that were set.
    *
    * @generated from field: repeated string changed_fields = 6;
    */
   changedFields: string[];
 
   /**
-   * What became of it.
+   * The outcome.
    *
    * @generated from field: relay.admin.v1.AuditRecord.Outcome outcome = 7;
    */
@@ -79,14 +80,14 @@ export type AuditRecord = Message<"relay.admin.v1.AuditRecord"> & {
 };
 
 /**
- * AuditRecord is one change, or one attempt, of an operator. It never holds a
- * secret, and of what was changed the names only.
+ * AuditRecord is one change by an operator, or a refused attempt. It contains
+ * the names of changed fields, not their values, and never a secret.
  *
  * @generated from message relay.admin.v1.AuditRecord
  */
 export type AuditRecordJson = {
   /**
-   * Names the record; later ones have greater ids, compared as text.
+   * Identifies the record; later records have greater ids, compared as text.
    *
    * @generated from field: string id = 1;
    */
@@ -100,42 +101,43 @@ export type AuditRecordJson = {
   createTime?: TimestampJson;
 
   /**
-   * Who: the name of an admin token, or `cli:` and the operating system's user.
+   * Who did it: the name of an admin token, or `cli:` and the operating
+   * system's user.
    *
    * @generated from field: string actor = 3;
    */
   actor?: string;
 
   /**
-   * What: the full name of a method, such as
-   * `relay.admin.v1.ApplicationService.UpdateApplication`. A command is recorded
-   * as the method that does the same, one that no method does the same as as it
-   * is typed: `relay key rotate`.
+   * What was done: the full name of a method, such as
+   * `relay.admin.v1.ApplicationService.UpdateApplication`. A command is
+   * recorded as the equivalent method or, if there is none, as typed: `relay
+   * key rotate`.
    *
    * @generated from field: string method = 4;
    */
   method?: string;
 
   /**
-   * On what: `applications/KEY`, `applications/KEY/oauthClients/PROVIDER`,
-   * `applications/KEY/webhook`, `keys/ID`,
-   * `applications/KEY/users/USER` (a call token for that user),
+   * On which resource: `applications/KEY`,
+   * `applications/KEY/oauthClients/PROVIDER`, `applications/KEY/webhook`,
+   * `keys/ID`, `applications/KEY/users/USER` (a call token for that user),
    * `applications/KEY/users/USER/connections/PROVIDER`; each part
-   * percent-encoded where it has other characters than a path segment may.
+   * percent-encoded as a path segment.
    *
    * @generated from field: string resource = 5;
    */
   resource?: string;
 
   /**
-   * Names of the fields that were written.
+   * Names of the fields that were set.
    *
    * @generated from field: repeated string changed_fields = 6;
    */
   changedFields?: string[];
 
   /**
-   * What became of it.
+   * The outcome.
    *
    * @generated from field: relay.admin.v1.AuditRecord.Outcome outcome = 7;
    */
@@ -150,7 +152,7 @@ export const AuditRecordSchema: GenMessage<AuditRecord, {jsonType: AuditRecordJs
   messageDesc(file_relay_admin_v1_audit, 0);
 
 /**
- * Outcome is what became of an attempt.
+ * Outcome says whether it was done.
  *
  * @generated from enum relay.admin.v1.AuditRecord.Outcome
  */
@@ -163,14 +165,14 @@ export enum AuditRecord_Outcome {
   UNSPECIFIED = 0,
 
   /**
-   * It was done.
+   * Done.
    *
    * @generated from enum value: OUTCOME_DONE = 1;
    */
   DONE = 1,
 
   /**
-   * The operator's role does not allow it.
+   * Refused: the operator's role does not allow it.
    *
    * @generated from enum value: OUTCOME_REFUSED = 2;
    */
@@ -178,7 +180,7 @@ export enum AuditRecord_Outcome {
 }
 
 /**
- * Outcome is what became of an attempt.
+ * Outcome says whether it was done.
  *
  * @generated from enum relay.admin.v1.AuditRecord.Outcome
  */
@@ -191,8 +193,8 @@ export const AuditRecord_OutcomeSchema: GenEnum<AuditRecord_Outcome, AuditRecord
   enumDesc(file_relay_admin_v1_audit, 0, 0);
 
 /**
- * ListAuditRecordsRequest asks for one page of records. Fields that are set all
- * count.
+ * ListAuditRecordsRequest asks for one page of records. All conditions that are
+ * set must hold.
  *
  * @generated from message relay.admin.v1.ListAuditRecordsRequest
  */
@@ -205,8 +207,8 @@ export type ListAuditRecordsRequest = Message<"relay.admin.v1.ListAuditRecordsRe
   pageSize: number;
 
   /**
-   * next_page_token of the answer before, with all other fields as they were;
-   * the first page without it.
+   * next_page_token of the previous response, with all other fields unchanged;
+   * empty: the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -228,8 +230,8 @@ export type ListAuditRecordsRequest = Message<"relay.admin.v1.ListAuditRecordsRe
 };
 
 /**
- * ListAuditRecordsRequest asks for one page of records. Fields that are set all
- * count.
+ * ListAuditRecordsRequest asks for one page of records. All conditions that are
+ * set must hold.
  *
  * @generated from message relay.admin.v1.ListAuditRecordsRequest
  */
@@ -242,8 +244,8 @@ export type ListAuditRecordsRequestJson = {
   pageSize?: number;
 
   /**
-   * next_page_token of the answer before, with all other fields as they were;
-   * the first page without it.
+   * next_page_token of the previous response, with all other fields unchanged;
+   * empty: the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -285,7 +287,7 @@ export type ListAuditRecordsResponse = Message<"relay.admin.v1.ListAuditRecordsR
   auditRecords: AuditRecord[];
 
   /**
-   * Asks for the next page; empty when this is the last.
+   * For the next page; empty: this is the last.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -306,7 +308,7 @@ export type ListAuditRecordsResponseJson = {
   auditRecords?: AuditRecordJson[];
 
   /**
-   * Asks for the next page; empty when this is the last.
+   * For the next page; empty: this is the last.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -321,14 +323,14 @@ export const ListAuditRecordsResponseSchema: GenMessage<ListAuditRecordsResponse
   messageDesc(file_relay_admin_v1_audit, 2);
 
 /**
- * AuditService shows what operators have changed. Records are written in the
- * transaction of the change, and none is ever changed or deleted.
+ * AuditService lists what operators have changed. Records are written in the
+ * transaction of the change, and are never changed or deleted.
  *
  * @generated from service relay.admin.v1.AuditService
  */
 export const AuditService: GenService<{
   /**
-   * ListAuditRecords lists records, the newest first.
+   * ListAuditRecords lists records, newest first.
    *
    * @generated from rpc relay.admin.v1.AuditService.ListAuditRecords
    */

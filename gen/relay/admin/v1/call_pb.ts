@@ -26,38 +26,38 @@ export const file_relay_admin_v1_call: GenFile = /*@__PURE__*/
 export type ExplainCallRequest = Message<"relay.admin.v1.ExplainCallRequest"> & {
   /**
    * The call as its caller sends it, keys and signature included. Input only.
-   * Required; response_mode means nothing here.
+   * Required; response_mode has no effect.
    *
    * @generated from field: relay.v1.CallRequest call = 1;
    */
   call?: CallRequest | undefined;
 
   /**
-   * Browser origin that the call would come from; empty for a server's.
+   * Browser origin of the call; empty: a server's call.
    *
    * @generated from field: string origin = 2;
    */
   origin: string;
 
   /**
-   * Client address that the call would come from; whoever asks without it.
+   * Client address of the call; empty: that of this request.
    *
    * @generated from field: string client_address = 3;
    */
   clientAddress: string;
 
   /**
-   * Whether it would be passed through (`/via/`) and not described: any method,
-   * path and query as they are written or not at all. Such a call names no
-   * payload, query_string or body here: a body is passed on as it comes.
+   * Whether it is a pass-through call (`/via/`): method, path and query are
+   * sent exactly as written, or the call is refused. Leave payload,
+   * query_string and body empty: a pass-through body is sent unchanged.
    *
    * @generated from field: bool passed_through = 4;
    */
   passedThrough: boolean;
 
   /**
-   * Explains the call as if it showed a call token of these terms, for its user.
-   * None is given out.
+   * Explains the call as if it had a call token with these terms, for its user.
+   * No token is made.
    *
    * @generated from field: relay.admin.v1.CallTokenTerms call_token_terms = 5;
    */
@@ -72,38 +72,38 @@ export type ExplainCallRequest = Message<"relay.admin.v1.ExplainCallRequest"> & 
 export type ExplainCallRequestJson = {
   /**
    * The call as its caller sends it, keys and signature included. Input only.
-   * Required; response_mode means nothing here.
+   * Required; response_mode has no effect.
    *
    * @generated from field: relay.v1.CallRequest call = 1;
    */
   call?: CallRequestJson;
 
   /**
-   * Browser origin that the call would come from; empty for a server's.
+   * Browser origin of the call; empty: a server's call.
    *
    * @generated from field: string origin = 2;
    */
   origin?: string;
 
   /**
-   * Client address that the call would come from; whoever asks without it.
+   * Client address of the call; empty: that of this request.
    *
    * @generated from field: string client_address = 3;
    */
   clientAddress?: string;
 
   /**
-   * Whether it would be passed through (`/via/`) and not described: any method,
-   * path and query as they are written or not at all. Such a call names no
-   * payload, query_string or body here: a body is passed on as it comes.
+   * Whether it is a pass-through call (`/via/`): method, path and query are
+   * sent exactly as written, or the call is refused. Leave payload,
+   * query_string and body empty: a pass-through body is sent unchanged.
    *
    * @generated from field: bool passed_through = 4;
    */
   passedThrough?: boolean;
 
   /**
-   * Explains the call as if it showed a call token of these terms, for its user.
-   * None is given out.
+   * Explains the call as if it had a call token with these terms, for its user.
+   * No token is made.
    *
    * @generated from field: relay.admin.v1.CallTokenTerms call_token_terms = 5;
    */
@@ -118,20 +118,20 @@ export const ExplainCallRequestSchema: GenMessage<ExplainCallRequest, {jsonType:
   messageDesc(file_relay_admin_v1_call, 0);
 
 /**
- * CallTokenTerms is what a call token would be good for.
+ * CallTokenTerms is what a call token allows.
  *
  * @generated from message relay.admin.v1.CallTokenTerms
  */
 export type CallTokenTerms = Message<"relay.admin.v1.CallTokenTerms"> & {
   /**
-   * Names or aliases of the providers; any when empty.
+   * Names or aliases of the providers; empty: any.
    *
    * @generated from field: repeated string provider_names = 1;
    */
   providerNames: string[];
 
   /**
-   * Requests that it would allow; any when empty.
+   * Requests that it allows; empty: any.
    *
    * @generated from field: repeated relay.admin.v1.CallRule rules = 2;
    */
@@ -139,20 +139,20 @@ export type CallTokenTerms = Message<"relay.admin.v1.CallTokenTerms"> & {
 };
 
 /**
- * CallTokenTerms is what a call token would be good for.
+ * CallTokenTerms is what a call token allows.
  *
  * @generated from message relay.admin.v1.CallTokenTerms
  */
 export type CallTokenTermsJson = {
   /**
-   * Names or aliases of the providers; any when empty.
+   * Names or aliases of the providers; empty: any.
    *
    * @generated from field: repeated string provider_names = 1;
    */
   providerNames?: string[];
 
   /**
-   * Requests that it would allow; any when empty.
+   * Requests that it allows; empty: any.
    *
    * @generated from field: repeated relay.admin.v1.CallRule rules = 2;
    */
@@ -167,23 +167,24 @@ export const CallTokenTermsSchema: GenMessage<CallTokenTerms, {jsonType: CallTok
   messageDesc(file_relay_admin_v1_call, 1);
 
 /**
- * ExplainCallResponse says what would become of a call. What comes after a
- * refusal is missing.
+ * ExplainCallResponse says what the relay would do with a call. Fields for
+ * checks after a refusal are unset.
  *
  * @generated from message relay.admin.v1.ExplainCallResponse
  */
 export type ExplainCallResponse = Message<"relay.admin.v1.ExplainCallResponse"> & {
   /**
-   * Whose public key it is, also when it is disabled.
+   * The application with this public key, even if disabled.
    *
    * @generated from field: relay.admin.v1.Application application = 1;
    */
   application?: Application | undefined;
 
   /**
-   * Whether the caller may call: the proof that counts (`public-key`,
-   * `user-signature`, `call-token`, `private-key`), or what refused it (`origin`,
-   * `address`, `private-key`, `call-token`, `user-signature`, `proof-missing`).
+   * Whether the caller may call: the proof that is used (`public-key`,
+   * `user-signature`, `call-token`, `private-key`), or the check that failed
+   * (`origin`, `address`, `private-key`, `call-token`, `user-signature`,
+   * `proof-missing`).
    *
    * @generated from field: relay.admin.v1.RuleVerdict caller = 2;
    */
@@ -197,8 +198,8 @@ export type ExplainCallResponse = Message<"relay.admin.v1.ExplainCallResponse"> 
   providerName: string;
 
   /**
-   * Whether the provider's token may go to the url: the origin in its definition
-   * that matches, or why there is none.
+   * Whether the provider's token may be sent to the url: the matching origin in
+   * its definition, or why none matches.
    *
    * @generated from field: relay.admin.v1.RuleVerdict egress = 4;
    */
@@ -219,29 +220,29 @@ export type ExplainCallResponse = Message<"relay.admin.v1.ExplainCallResponse"> 
   refresh: ExplainCallResponse_Refresh;
 
   /**
-   * What would be sent to the provider; missing when nothing would.
+   * The request to the provider; unset if none would be sent.
    *
    * @generated from field: relay.admin.v1.ExplainedRequest request = 7;
    */
   request?: ExplainedRequest | undefined;
 
   /**
-   * The first refusal; missing when the provider would be asked.
+   * The first refusal; unset if the request would be sent.
    *
    * @generated from field: relay.admin.v1.Refusal refusal = 8;
    */
   refusal?: Refusal | undefined;
 
   /**
-   * Whether the rules of the call token let the request through: which one does,
-   * or what is in the way. Missing without a token, and when it has no rules.
+   * Whether the rules of the call token allow the request: which one, or why
+   * none does. Unset without a token, and if it has no rules.
    *
    * @generated from field: relay.admin.v1.RuleVerdict call_token_rules = 9;
    */
   callTokenRules?: RuleVerdict | undefined;
 
   /**
-   * The same of the application's rules for this provider.
+   * The same for the application's rules for this provider.
    *
    * @generated from field: relay.admin.v1.RuleVerdict application_rules = 10;
    */
@@ -249,23 +250,24 @@ export type ExplainCallResponse = Message<"relay.admin.v1.ExplainCallResponse"> 
 };
 
 /**
- * ExplainCallResponse says what would become of a call. What comes after a
- * refusal is missing.
+ * ExplainCallResponse says what the relay would do with a call. Fields for
+ * checks after a refusal are unset.
  *
  * @generated from message relay.admin.v1.ExplainCallResponse
  */
 export type ExplainCallResponseJson = {
   /**
-   * Whose public key it is, also when it is disabled.
+   * The application with this public key, even if disabled.
    *
    * @generated from field: relay.admin.v1.Application application = 1;
    */
   application?: ApplicationJson;
 
   /**
-   * Whether the caller may call: the proof that counts (`public-key`,
-   * `user-signature`, `call-token`, `private-key`), or what refused it (`origin`,
-   * `address`, `private-key`, `call-token`, `user-signature`, `proof-missing`).
+   * Whether the caller may call: the proof that is used (`public-key`,
+   * `user-signature`, `call-token`, `private-key`), or the check that failed
+   * (`origin`, `address`, `private-key`, `call-token`, `user-signature`,
+   * `proof-missing`).
    *
    * @generated from field: relay.admin.v1.RuleVerdict caller = 2;
    */
@@ -279,8 +281,8 @@ export type ExplainCallResponseJson = {
   providerName?: string;
 
   /**
-   * Whether the provider's token may go to the url: the origin in its definition
-   * that matches, or why there is none.
+   * Whether the provider's token may be sent to the url: the matching origin in
+   * its definition, or why none matches.
    *
    * @generated from field: relay.admin.v1.RuleVerdict egress = 4;
    */
@@ -301,29 +303,29 @@ export type ExplainCallResponseJson = {
   refresh?: ExplainCallResponse_RefreshJson;
 
   /**
-   * What would be sent to the provider; missing when nothing would.
+   * The request to the provider; unset if none would be sent.
    *
    * @generated from field: relay.admin.v1.ExplainedRequest request = 7;
    */
   request?: ExplainedRequestJson;
 
   /**
-   * The first refusal; missing when the provider would be asked.
+   * The first refusal; unset if the request would be sent.
    *
    * @generated from field: relay.admin.v1.Refusal refusal = 8;
    */
   refusal?: RefusalJson;
 
   /**
-   * Whether the rules of the call token let the request through: which one does,
-   * or what is in the way. Missing without a token, and when it has no rules.
+   * Whether the rules of the call token allow the request: which one, or why
+   * none does. Unset without a token, and if it has no rules.
    *
    * @generated from field: relay.admin.v1.RuleVerdict call_token_rules = 9;
    */
   callTokenRules?: RuleVerdictJson;
 
   /**
-   * The same of the application's rules for this provider.
+   * The same for the application's rules for this provider.
    *
    * @generated from field: relay.admin.v1.RuleVerdict application_rules = 10;
    */
@@ -338,7 +340,7 @@ export const ExplainCallResponseSchema: GenMessage<ExplainCallResponse, {jsonTyp
   messageDesc(file_relay_admin_v1_call, 2);
 
 /**
- * Refresh tells whether a token would be refreshed for the call.
+ * Refresh says whether the token would be refreshed for the call.
  *
  * @generated from enum relay.admin.v1.ExplainCallResponse.Refresh
  */
@@ -358,14 +360,14 @@ export enum ExplainCallResponse_Refresh {
   NONE = 1,
 
   /**
-   * The token is sent as it is, and refreshed beside the call.
+   * The token is sent as it is, and refreshed in the background.
    *
    * @generated from enum value: REFRESH_BESIDE = 2;
    */
   BESIDE = 2,
 
   /**
-   * The token has ended: it is refreshed first, and the new one is sent.
+   * The token has expired: it is refreshed first, and the new one is sent.
    *
    * @generated from enum value: REFRESH_BEFORE = 3;
    */
@@ -373,7 +375,7 @@ export enum ExplainCallResponse_Refresh {
 }
 
 /**
- * Refresh tells whether a token would be refreshed for the call.
+ * Refresh says whether the token would be refreshed for the call.
  *
  * @generated from enum relay.admin.v1.ExplainCallResponse.Refresh
  */
@@ -386,13 +388,13 @@ export const ExplainCallResponse_RefreshSchema: GenEnum<ExplainCallResponse_Refr
   enumDesc(file_relay_admin_v1_call, 2, 0);
 
 /**
- * RuleVerdict is a decision and the rule that it was made by.
+ * RuleVerdict is a decision and the rule behind it.
  *
  * @generated from message relay.admin.v1.RuleVerdict
  */
 export type RuleVerdict = Message<"relay.admin.v1.RuleVerdict"> & {
   /**
-   * Whether the call may go on.
+   * Whether the call is allowed by it.
    *
    * @generated from field: bool allowed = 1;
    */
@@ -407,13 +409,13 @@ export type RuleVerdict = Message<"relay.admin.v1.RuleVerdict"> & {
 };
 
 /**
- * RuleVerdict is a decision and the rule that it was made by.
+ * RuleVerdict is a decision and the rule behind it.
  *
  * @generated from message relay.admin.v1.RuleVerdict
  */
 export type RuleVerdictJson = {
   /**
-   * Whether the call may go on.
+   * Whether the call is allowed by it.
    *
    * @generated from field: bool allowed = 1;
    */
@@ -448,17 +450,17 @@ export type ExplainedRequest = Message<"relay.admin.v1.ExplainedRequest"> & {
   method: string;
 
   /**
-   * Whole url, with `***` in the place of each token.
+   * Full url, with `***` for each token.
    *
    * @generated from field: string url = 2;
    */
   url: string;
 
   /**
-   * Header fields in the order in which they are sent, with `***` in the place
-   * of the token; without Host and Content-Length. Where the provider's
-   * definition passes trace context, `traceparent` is among them with `*` for
-   * the ids: a call that belongs to no trace is sent without it.
+   * Header fields in the order in which they are sent, with `***` for the
+   * token; without Host and Content-Length. If the provider's definition passes
+   * trace context, `traceparent` is included with `*` for the ids: a call
+   * outside a trace is sent without it.
    *
    * @generated from field: repeated relay.admin.v1.ExplainedHeader headers = 3;
    */
@@ -472,8 +474,7 @@ export type ExplainedRequest = Message<"relay.admin.v1.ExplainedRequest"> & {
   bodyBytes: number;
 
   /**
-   * The body's first 4096 bytes: what the caller has sent, as it would be
-   * written.
+   * The first 4096 bytes of the body, as it would be sent.
    *
    * @generated from field: bytes body_start = 5;
    */
@@ -494,17 +495,17 @@ export type ExplainedRequestJson = {
   method?: string;
 
   /**
-   * Whole url, with `***` in the place of each token.
+   * Full url, with `***` for each token.
    *
    * @generated from field: string url = 2;
    */
   url?: string;
 
   /**
-   * Header fields in the order in which they are sent, with `***` in the place
-   * of the token; without Host and Content-Length. Where the provider's
-   * definition passes trace context, `traceparent` is among them with `*` for
-   * the ids: a call that belongs to no trace is sent without it.
+   * Header fields in the order in which they are sent, with `***` for the
+   * token; without Host and Content-Length. If the provider's definition passes
+   * trace context, `traceparent` is included with `*` for the ids: a call
+   * outside a trace is sent without it.
    *
    * @generated from field: repeated relay.admin.v1.ExplainedHeader headers = 3;
    */
@@ -518,8 +519,7 @@ export type ExplainedRequestJson = {
   bodyBytes?: number;
 
   /**
-   * The body's first 4096 bytes: what the caller has sent, as it would be
-   * written.
+   * The first 4096 bytes of the body, as it would be sent.
    *
    * @generated from field: bytes body_start = 5;
    */
@@ -583,7 +583,7 @@ export const ExplainedHeaderSchema: GenMessage<ExplainedHeader, {jsonType: Expla
   messageDesc(file_relay_admin_v1_call, 5);
 
 /**
- * Refusal is how the call would end without the provider being asked.
+ * Refusal says why the call would fail before a request is sent.
  *
  * @generated from message relay.admin.v1.Refusal
  */
@@ -603,14 +603,14 @@ export type Refusal = Message<"relay.admin.v1.Refusal"> & {
   statusCode: number;
 
   /**
-   * What the caller would be told.
+   * The message for the caller.
    *
    * @generated from field: string message = 3;
    */
   message: string;
 
   /**
-   * What an operator can do about it; empty when the message says it all.
+   * What an operator can do about it; may be empty.
    *
    * @generated from field: string advice = 4;
    */
@@ -618,7 +618,7 @@ export type Refusal = Message<"relay.admin.v1.Refusal"> & {
 };
 
 /**
- * Refusal is how the call would end without the provider being asked.
+ * Refusal says why the call would fail before a request is sent.
  *
  * @generated from message relay.admin.v1.Refusal
  */
@@ -638,14 +638,14 @@ export type RefusalJson = {
   statusCode?: number;
 
   /**
-   * What the caller would be told.
+   * The message for the caller.
    *
    * @generated from field: string message = 3;
    */
   message?: string;
 
   /**
-   * What an operator can do about it; empty when the message says it all.
+   * What an operator can do about it; may be empty.
    *
    * @generated from field: string advice = 4;
    */
@@ -697,13 +697,13 @@ export const PerformCallRequestSchema: GenMessage<PerformCallRequest, {jsonType:
   messageDesc(file_relay_admin_v1_call, 7);
 
 /**
- * PerformCallResponse holds what came of the call.
+ * PerformCallResponse holds the result of the call.
  *
  * @generated from message relay.admin.v1.PerformCallResponse
  */
 export type PerformCallResponse = Message<"relay.admin.v1.PerformCallResponse"> & {
   /**
-   * The row that the caller would have got.
+   * The row that the caller would have received.
    *
    * @generated from field: relay.v1.ResultRow row = 1;
    */
@@ -711,13 +711,13 @@ export type PerformCallResponse = Message<"relay.admin.v1.PerformCallResponse"> 
 };
 
 /**
- * PerformCallResponse holds what came of the call.
+ * PerformCallResponse holds the result of the call.
  *
  * @generated from message relay.admin.v1.PerformCallResponse
  */
 export type PerformCallResponseJson = {
   /**
-   * The row that the caller would have got.
+   * The row that the caller would have received.
    *
    * @generated from field: relay.v1.ResultRow row = 1;
    */
@@ -732,17 +732,17 @@ export const PerformCallResponseSchema: GenMessage<PerformCallResponse, {jsonTyp
   messageDesc(file_relay_admin_v1_call, 8);
 
 /**
- * CallService tells what would become of a call, and performs one for an
- * operator who wants to see.
+ * CallService explains what the relay would do with a call, and performs a call
+ * for an operator.
  *
  * @generated from service relay.admin.v1.CallService
  */
 export const CallService: GenService<{
   /**
-   * ExplainCall says what would become of a call, by the very checks that a call
-   * goes through. Nobody is asked, no token is opened and no limit is counted.
-   * What only the provider or the network can tell is not known. A call that
-   * would be refused is no error: its refusal is the answer.
+   * ExplainCall says what the relay would do with a call, using the same
+   * checks. No provider is contacted, no token is opened and nothing counts
+   * against a limit. A call that would be refused is not an error: the response
+   * says why.
    *
    * @generated from rpc relay.admin.v1.CallService.ExplainCall
    */
@@ -752,9 +752,9 @@ export const CallService: GenService<{
     output: typeof ExplainCallResponseSchema;
   },
   /**
-   * PerformCall performs one call, under the checks that every caller's goes
-   * through: an admin token is no proof for an application. Its record and its
-   * log line say that it came in here.
+   * PerformCall performs one call, with the same checks as for any caller: an
+   * admin token does not authenticate an application. Its record and log line
+   * have the surface `admin`.
    *
    * @generated from rpc relay.admin.v1.CallService.PerformCall
    */

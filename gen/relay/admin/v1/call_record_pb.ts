@@ -15,21 +15,21 @@ export const file_relay_admin_v1_call_record: GenFile = /*@__PURE__*/
   fileDesc("CiByZWxheS9hZG1pbi92MS9jYWxsX3JlY29yZC5wcm90bxIOcmVsYXkuYWRtaW4udjEi9AQKCkNhbGxSZWNvcmQSDwoHY2FsbF9pZBgBIAEoCRISCgpwdWJsaWNfa2V5GAIgASgJEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3N1cmZhY2UYBCABKAkSFQoNcHJvdmlkZXJfbmFtZRgFIAEoCRIOCgZtZXRob2QYBiABKAkSDgoGb3JpZ2luGAcgASgJEgwKBHBhdGgYCCABKAkSEgoKcXVlcnlfa2V5cxgJIAMoCRITCgtzdGF0dXNfY29kZRgKIAEoBRISCgplcnJvcl90eXBlGAsgASgJEgwKBHJ1bGUYDCABKAkSDQoFY2F1c2UYDSABKAkSMQoOdG90YWxfZHVyYXRpb24YDiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SMQoOdG9rZW5fZHVyYXRpb24YDyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SMQoOcXVldWVfZHVyYXRpb24YECABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SNAoRcHJvdmlkZXJfZHVyYXRpb24YESABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFQoNcmVxdWVzdF9ieXRlcxgSIAEoAxIWCg5yZXNwb25zZV9ieXRlcxgTIAEoAxIQCghjYXB0dXJlZBgUIAEoCBIsCgdjYXB0dXJlGBUgASgLMhsucmVsYXkuYWRtaW4udjEuQ2FsbENhcHR1cmUSEgoKcmVxdWVzdF9pZBgWIAEoCRIPCgd1c2VyX2lkGBcgASgJIoQBCgtDYWxsQ2FwdHVyZRIwCgdyZXF1ZXN0GAEgASgLMh8ucmVsYXkuYWRtaW4udjEuQ2FwdHVyZWRSZXF1ZXN0EjIKCHJlc3BvbnNlGAIgASgLMiAucmVsYXkuYWRtaW4udjEuQ2FwdHVyZWRSZXNwb25zZRIPCgdtZXNzYWdlGAMgASgJIpkBCg9DYXB0dXJlZFJlcXVlc3QSDAoEc2VudBgBIAEoCBIOCgZtZXRob2QYAiABKAkSCwoDdXJsGAMgASgJEi8KB2hlYWRlcnMYBCADKAsyHi5yZWxheS5hZG1pbi52MS5DYXB0dXJlZEhlYWRlchIqCgRib2R5GAUgASgLMhwucmVsYXkuYWRtaW4udjEuQ2FwdHVyZWRCb2R5IoQBChBDYXB0dXJlZFJlc3BvbnNlEhMKC3N0YXR1c19jb2RlGAEgASgFEi8KB2hlYWRlcnMYAiADKAsyHi5yZWxheS5hZG1pbi52MS5DYXB0dXJlZEhlYWRlchIqCgRib2R5GAMgASgLMhwucmVsYXkuYWRtaW4udjEuQ2FwdHVyZWRCb2R5Ii0KDkNhcHR1cmVkSGVhZGVyEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAkiQwoMQ2FwdHVyZWRCb2R5EhIKCnNpemVfYnl0ZXMYASABKAMSDAoEdGV4dBgCIAEoCRIRCgl0cnVuY2F0ZWQYAyABKAgiJwoUR2V0Q2FsbFJlY29yZFJlcXVlc3QSDwoHY2FsbF9pZBgBIAEoCSKBAgoWTGlzdENhbGxSZWNvcmRzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCRISCgpwdWJsaWNfa2V5GAMgASgJEhUKDXByb3ZpZGVyX25hbWUYBCABKAkSEgoKZXJyb3JfdHlwZRgFIAEoCRIuCgpzdGFydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHdXNlcl9pZBgIIAEoCRISCgpyZXF1ZXN0X2lkGAkgASgJImQKF0xpc3RDYWxsUmVjb3Jkc1Jlc3BvbnNlEjAKDGNhbGxfcmVjb3JkcxgBIAMoCzIaLnJlbGF5LmFkbWluLnYxLkNhbGxSZWNvcmQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIlgKF1dhdGNoQ2FsbFJlY29yZHNSZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSFQoNcHJvdmlkZXJfbmFtZRgCIAEoCRISCgplcnJvcl90eXBlGAMgASgJImMKGFdhdGNoQ2FsbFJlY29yZHNSZXNwb25zZRIwCgxjYWxsX3JlY29yZHMYASADKAsyGi5yZWxheS5hZG1pbi52MS5DYWxsUmVjb3JkEhUKDXNraXBwZWRfY291bnQYAiABKAMiWgoXU3RhcnRDYWxsQ2FwdHVyZVJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIrCghkdXJhdGlvbhgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJIChhTdGFydENhbGxDYXB0dXJlUmVzcG9uc2USLAoIZW5kX3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIiwKFlN0b3BDYWxsQ2FwdHVyZVJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCSIZChdTdG9wQ2FsbENhcHR1cmVSZXNwb25zZTL+AwoRQ2FsbFJlY29yZFNlcnZpY2USUQoNR2V0Q2FsbFJlY29yZBIkLnJlbGF5LmFkbWluLnYxLkdldENhbGxSZWNvcmRSZXF1ZXN0GhoucmVsYXkuYWRtaW4udjEuQ2FsbFJlY29yZBJiCg9MaXN0Q2FsbFJlY29yZHMSJi5yZWxheS5hZG1pbi52MS5MaXN0Q2FsbFJlY29yZHNSZXF1ZXN0GicucmVsYXkuYWRtaW4udjEuTGlzdENhbGxSZWNvcmRzUmVzcG9uc2USZwoQV2F0Y2hDYWxsUmVjb3JkcxInLnJlbGF5LmFkbWluLnYxLldhdGNoQ2FsbFJlY29yZHNSZXF1ZXN0GigucmVsYXkuYWRtaW4udjEuV2F0Y2hDYWxsUmVjb3Jkc1Jlc3BvbnNlMAESZQoQU3RhcnRDYWxsQ2FwdHVyZRInLnJlbGF5LmFkbWluLnYxLlN0YXJ0Q2FsbENhcHR1cmVSZXF1ZXN0GigucmVsYXkuYWRtaW4udjEuU3RhcnRDYWxsQ2FwdHVyZVJlc3BvbnNlEmIKD1N0b3BDYWxsQ2FwdHVyZRImLnJlbGF5LmFkbWluLnYxLlN0b3BDYWxsQ2FwdHVyZVJlcXVlc3QaJy5yZWxheS5hZG1pbi52MS5TdG9wQ2FsbENhcHR1cmVSZXNwb25zZUJfChpwcm92aWRlcmNhbGxyZWxheS5hZG1pbi52MUIPQ2FsbFJlY29yZFByb3RvUAFaLnByb3ZpZGVyLWNhbGwtcmVsYXkvZ2VuL3JlbGF5L2FkbWluL3YxO2FkbWludjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
- * CallRecord is one call. It holds neither a value of the query nor a header,
- * but for the caller's `x-request-id`, nor a body, and never a token.
+ * CallRecord is one call. It contains no query values, no headers except the
+ * caller's `x-request-id`, no body, and never a token.
  *
  * @generated from message relay.admin.v1.CallRecord
  */
 export type CallRecord = Message<"relay.admin.v1.CallRecord"> & {
   /**
-   * Names the call: `call_id` of its answer.
+   * Identifies the call: `call_id` of its response.
    *
    * @generated from field: string call_id = 1;
    */
   callId: string;
 
   /**
-   * The application's public key; empty when the application was deleted since.
+   * The application's public key; empty if the application was deleted since.
    *
    * @generated from field: string public_key = 2;
    */
@@ -43,7 +43,7 @@ export type CallRecord = Message<"relay.admin.v1.CallRecord"> & {
   startTime?: Timestamp | undefined;
 
   /**
-   * How it came in: `rest`, `stream` (the raw route), `via` (the pass-through),
+   * The surface: `rest`, `stream` (the raw route), `via` (the pass-through),
    * `mcp` (a tool of an agent), `connect`, `grpc`, `grpc-web`, `admin`
    * (PerformCall).
    *
@@ -52,36 +52,36 @@ export type CallRecord = Message<"relay.admin.v1.CallRecord"> & {
   surface: string;
 
   /**
-   * The provider's name; empty when there is no such provider.
+   * The provider's name; empty if there is no such provider.
    *
    * @generated from field: string provider_name = 5;
    */
   providerName: string;
 
   /**
-   * The HTTP method; empty when the call got no further than its format.
+   * The HTTP method; empty if the call was malformed.
    *
    * @generated from field: string method = 6;
    */
   method: string;
 
   /**
-   * Scheme, host and port of the url; empty when it was refused.
+   * Scheme, host and port of the url; empty if it was refused.
    *
    * @generated from field: string origin = 7;
    */
   origin: string;
 
   /**
-   * Path of the url, without the query; 1,024 characters at most. Empty when
-   * the url was refused.
+   * Path of the url, without the query; at most 1,024 characters. Empty if the
+   * url was refused.
    *
    * @generated from field: string path = 8;
    */
   path: string;
 
   /**
-   * Names of the query's parameters, without their values; 32 at most.
+   * Names of the query parameters, without values; at most 32.
    *
    * @generated from field: repeated string query_keys = 9;
    */
@@ -102,7 +102,7 @@ export type CallRecord = Message<"relay.admin.v1.CallRecord"> & {
   errorType: string;
 
   /**
-   * The rule that allowed the url, or that refused url or caller.
+   * The rule that allowed the url, or refused the url or the caller.
    *
    * @generated from field: string rule = 12;
    */
@@ -116,30 +116,30 @@ export type CallRecord = Message<"relay.admin.v1.CallRecord"> & {
   cause: string;
 
   /**
-   * The whole call. The waits below are parts of it and do not overlap; what
-   * is left of it is the relay's own time.
+   * Total duration of the call. The durations below are parts of it and do not
+   * overlap; the rest is the relay's own time.
    *
    * @generated from field: google.protobuf.Duration total_duration = 14;
    */
   totalDuration?: Duration | undefined;
 
   /**
-   * The wait for an access token, which may have been refreshed. Not set when
-   * the call came not so far; nor are the next two then.
+   * Time until an access token was available, including a refresh. Unset, like
+   * the next two, if the call failed earlier.
    *
    * @generated from field: google.protobuf.Duration token_duration = 15;
    */
   tokenDuration?: Duration | undefined;
 
   /**
-   * The wait for a turn among the calls to this origin.
+   * Time in the queue for this origin.
    *
    * @generated from field: google.protobuf.Duration queue_duration = 16;
    */
   queueDuration?: Duration | undefined;
 
   /**
-   * The wait for the provider.
+   * Time until the provider answered.
    *
    * @generated from field: google.protobuf.Duration provider_duration = 17;
    */
@@ -153,7 +153,7 @@ export type CallRecord = Message<"relay.admin.v1.CallRecord"> & {
   requestBytes: bigint;
 
   /**
-   * Bytes of the body handed to the caller.
+   * Bytes of the body sent to the caller.
    *
    * @generated from field: int64 response_bytes = 19;
    */
@@ -167,23 +167,23 @@ export type CallRecord = Message<"relay.admin.v1.CallRecord"> & {
   captured: boolean;
 
   /**
-   * What was captured. GetCallRecord alone has it, for a day, and tokens with
-   * the role operator alone see it.
+   * The capture. Only in GetCallRecord, for a day, for tokens with the role
+   * operator.
    *
    * @generated from field: relay.admin.v1.CallCapture capture = 21;
    */
   capture?: CallCapture | undefined;
 
   /**
-   * The caller's own `x-request-id`; empty when it sent none.
+   * The caller's own `x-request-id`; empty if it sent none.
    *
    * @generated from field: string request_id = 22;
    */
   requestId: string;
 
   /**
-   * The application's id of the user, as far as the user is connected: the
-   * record itself does not hold it. GetCallRecord alone has it.
+   * The application's id of the user, while the user is connected: the record
+   * itself does not contain it. Only in GetCallRecord.
    *
    * @generated from field: string user_id = 23;
    */
@@ -191,21 +191,21 @@ export type CallRecord = Message<"relay.admin.v1.CallRecord"> & {
 };
 
 /**
- * CallRecord is one call. It holds neither a value of the query nor a header,
- * but for the caller's `x-request-id`, nor a body, and never a token.
+ * CallRecord is one call. It contains no query values, no headers except the
+ * caller's `x-request-id`, no body, and never a token.
  *
  * @generated from message relay.admin.v1.CallRecord
  */
 export type CallRecordJson = {
   /**
-   * Names the call: `call_id` of its answer.
+   * Identifies the call: `call_id` of its response.
    *
    * @generated from field: string call_id = 1;
    */
   callId?: string;
 
   /**
-   * The application's public key; empty when the application was deleted since.
+   * The application's public key; empty if the application was deleted since.
    *
    * @generated from field: string public_key = 2;
    */
@@ -219,7 +219,7 @@ export type CallRecordJson = {
   startTime?: TimestampJson;
 
   /**
-   * How it came in: `rest`, `stream` (the raw route), `via` (the pass-through),
+   * The surface: `rest`, `stream` (the raw route), `via` (the pass-through),
    * `mcp` (a tool of an agent), `connect`, `grpc`, `grpc-web`, `admin`
    * (PerformCall).
    *
@@ -228,36 +228,36 @@ export type CallRecordJson = {
   surface?: string;
 
   /**
-   * The provider's name; empty when there is no such provider.
+   * The provider's name; empty if there is no such provider.
    *
    * @generated from field: string provider_name = 5;
    */
   providerName?: string;
 
   /**
-   * The HTTP method; empty when the call got no further than its format.
+   * The HTTP method; empty if the call was malformed.
    *
    * @generated from field: string method = 6;
    */
   method?: string;
 
   /**
-   * Scheme, host and port of the url; empty when it was refused.
+   * Scheme, host and port of the url; empty if it was refused.
    *
    * @generated from field: string origin = 7;
    */
   origin?: string;
 
   /**
-   * Path of the url, without the query; 1,024 characters at most. Empty when
-   * the url was refused.
+   * Path of the url, without the query; at most 1,024 characters. Empty if the
+   * url was refused.
    *
    * @generated from field: string path = 8;
    */
   path?: string;
 
   /**
-   * Names of the query's parameters, without their values; 32 at most.
+   * Names of the query parameters, without values; at most 32.
    *
    * @generated from field: repeated string query_keys = 9;
    */
@@ -278,7 +278,7 @@ export type CallRecordJson = {
   errorType?: string;
 
   /**
-   * The rule that allowed the url, or that refused url or caller.
+   * The rule that allowed the url, or refused the url or the caller.
    *
    * @generated from field: string rule = 12;
    */
@@ -292,30 +292,30 @@ export type CallRecordJson = {
   cause?: string;
 
   /**
-   * The whole call. The waits below are parts of it and do not overlap; what
-   * is left of it is the relay's own time.
+   * Total duration of the call. The durations below are parts of it and do not
+   * overlap; the rest is the relay's own time.
    *
    * @generated from field: google.protobuf.Duration total_duration = 14;
    */
   totalDuration?: DurationJson;
 
   /**
-   * The wait for an access token, which may have been refreshed. Not set when
-   * the call came not so far; nor are the next two then.
+   * Time until an access token was available, including a refresh. Unset, like
+   * the next two, if the call failed earlier.
    *
    * @generated from field: google.protobuf.Duration token_duration = 15;
    */
   tokenDuration?: DurationJson;
 
   /**
-   * The wait for a turn among the calls to this origin.
+   * Time in the queue for this origin.
    *
    * @generated from field: google.protobuf.Duration queue_duration = 16;
    */
   queueDuration?: DurationJson;
 
   /**
-   * The wait for the provider.
+   * Time until the provider answered.
    *
    * @generated from field: google.protobuf.Duration provider_duration = 17;
    */
@@ -329,7 +329,7 @@ export type CallRecordJson = {
   requestBytes?: string;
 
   /**
-   * Bytes of the body handed to the caller.
+   * Bytes of the body sent to the caller.
    *
    * @generated from field: int64 response_bytes = 19;
    */
@@ -343,23 +343,23 @@ export type CallRecordJson = {
   captured?: boolean;
 
   /**
-   * What was captured. GetCallRecord alone has it, for a day, and tokens with
-   * the role operator alone see it.
+   * The capture. Only in GetCallRecord, for a day, for tokens with the role
+   * operator.
    *
    * @generated from field: relay.admin.v1.CallCapture capture = 21;
    */
   capture?: CallCaptureJson;
 
   /**
-   * The caller's own `x-request-id`; empty when it sent none.
+   * The caller's own `x-request-id`; empty if it sent none.
    *
    * @generated from field: string request_id = 22;
    */
   requestId?: string;
 
   /**
-   * The application's id of the user, as far as the user is connected: the
-   * record itself does not hold it. GetCallRecord alone has it.
+   * The application's id of the user, while the user is connected: the record
+   * itself does not contain it. Only in GetCallRecord.
    *
    * @generated from field: string user_id = 23;
    */
@@ -374,29 +374,28 @@ export const CallRecordSchema: GenMessage<CallRecord, {jsonType: CallRecordJson}
   messageDesc(file_relay_admin_v1_call_record, 0);
 
 /**
- * CallCapture is what was captured of a call: tokens are taken out of it, and
- * what says by its name that it is a credential is masked.
+ * CallCapture is the captured content of a call, without tokens, and with
+ * values masked whose names say that they are credentials.
  *
  * @generated from message relay.admin.v1.CallCapture
  */
 export type CallCapture = Message<"relay.admin.v1.CallCapture"> & {
   /**
-   * As it was sent to the provider; as its caller described it when it never
-   * was.
+   * As sent to the provider; if it was not sent, as the caller described it.
    *
    * @generated from field: relay.admin.v1.CapturedRequest request = 1;
    */
   request?: CapturedRequest | undefined;
 
   /**
-   * As it was handed to the caller. Not set when the provider did not answer.
+   * As sent to the caller. Unset if the provider did not answer.
    *
    * @generated from field: relay.admin.v1.CapturedResponse response = 2;
    */
   response?: CapturedResponse | undefined;
 
   /**
-   * What the caller was told of a failure.
+   * The error message for the caller.
    *
    * @generated from field: string message = 3;
    */
@@ -404,29 +403,28 @@ export type CallCapture = Message<"relay.admin.v1.CallCapture"> & {
 };
 
 /**
- * CallCapture is what was captured of a call: tokens are taken out of it, and
- * what says by its name that it is a credential is masked.
+ * CallCapture is the captured content of a call, without tokens, and with
+ * values masked whose names say that they are credentials.
  *
  * @generated from message relay.admin.v1.CallCapture
  */
 export type CallCaptureJson = {
   /**
-   * As it was sent to the provider; as its caller described it when it never
-   * was.
+   * As sent to the provider; if it was not sent, as the caller described it.
    *
    * @generated from field: relay.admin.v1.CapturedRequest request = 1;
    */
   request?: CapturedRequestJson;
 
   /**
-   * As it was handed to the caller. Not set when the provider did not answer.
+   * As sent to the caller. Unset if the provider did not answer.
    *
    * @generated from field: relay.admin.v1.CapturedResponse response = 2;
    */
   response?: CapturedResponseJson;
 
   /**
-   * What the caller was told of a failure.
+   * The error message for the caller.
    *
    * @generated from field: string message = 3;
    */
@@ -454,14 +452,14 @@ export type CapturedRequest = Message<"relay.admin.v1.CapturedRequest"> & {
   sent: boolean;
 
   /**
-   * The HTTP method, or the one that the caller asked for.
+   * The HTTP method.
    *
    * @generated from field: string method = 2;
    */
   method: string;
 
   /**
-   * With its query.
+   * The url, with its query.
    *
    * @generated from field: string url = 3;
    */
@@ -475,7 +473,7 @@ export type CapturedRequest = Message<"relay.admin.v1.CapturedRequest"> & {
   headers: CapturedHeader[];
 
   /**
-   * Not set when there is none.
+   * Unset if there is none.
    *
    * @generated from field: relay.admin.v1.CapturedBody body = 5;
    */
@@ -496,14 +494,14 @@ export type CapturedRequestJson = {
   sent?: boolean;
 
   /**
-   * The HTTP method, or the one that the caller asked for.
+   * The HTTP method.
    *
    * @generated from field: string method = 2;
    */
   method?: string;
 
   /**
-   * With its query.
+   * The url, with its query.
    *
    * @generated from field: string url = 3;
    */
@@ -517,7 +515,7 @@ export type CapturedRequestJson = {
   headers?: CapturedHeaderJson[];
 
   /**
-   * Not set when there is none.
+   * Unset if there is none.
    *
    * @generated from field: relay.admin.v1.CapturedBody body = 5;
    */
@@ -552,7 +550,7 @@ export type CapturedResponse = Message<"relay.admin.v1.CapturedResponse"> & {
   headers: CapturedHeader[];
 
   /**
-   * Not set when there is none.
+   * Unset if there is none.
    *
    * @generated from field: relay.admin.v1.CapturedBody body = 3;
    */
@@ -580,7 +578,7 @@ export type CapturedResponseJson = {
   headers?: CapturedHeaderJson[];
 
   /**
-   * Not set when there is none.
+   * Unset if there is none.
    *
    * @generated from field: relay.admin.v1.CapturedBody body = 3;
    */
@@ -601,14 +599,14 @@ export const CapturedResponseSchema: GenMessage<CapturedResponse, {jsonType: Cap
  */
 export type CapturedHeader = Message<"relay.admin.v1.CapturedHeader"> & {
   /**
-   * As it was written.
+   * Field name as written.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * `[masked]` for a credential.
+   * Field value; `[masked]` for a credential.
    *
    * @generated from field: string value = 2;
    */
@@ -622,14 +620,14 @@ export type CapturedHeader = Message<"relay.admin.v1.CapturedHeader"> & {
  */
 export type CapturedHeaderJson = {
   /**
-   * As it was written.
+   * Field name as written.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * `[masked]` for a credential.
+   * Field value; `[masked]` for a credential.
    *
    * @generated from field: string value = 2;
    */
@@ -650,21 +648,21 @@ export const CapturedHeaderSchema: GenMessage<CapturedHeader, {jsonType: Capture
  */
 export type CapturedBody = Message<"relay.admin.v1.CapturedBody"> & {
   /**
-   * Of the whole body.
+   * Size of the whole body.
    *
    * @generated from field: int64 size_bytes = 1;
    */
   sizeBytes: bigint;
 
   /**
-   * Its first 4 KiB; empty when it is no text.
+   * Its first 4 KiB; empty if it is not text.
    *
    * @generated from field: string text = 2;
    */
   text: string;
 
   /**
-   * Whether there is more than the text shows.
+   * Whether the body is longer than the text.
    *
    * @generated from field: bool truncated = 3;
    */
@@ -678,21 +676,21 @@ export type CapturedBody = Message<"relay.admin.v1.CapturedBody"> & {
  */
 export type CapturedBodyJson = {
   /**
-   * Of the whole body.
+   * Size of the whole body.
    *
    * @generated from field: int64 size_bytes = 1;
    */
   sizeBytes?: string;
 
   /**
-   * Its first 4 KiB; empty when it is no text.
+   * Its first 4 KiB; empty if it is not text.
    *
    * @generated from field: string text = 2;
    */
   text?: string;
 
   /**
-   * Whether there is more than the text shows.
+   * Whether the body is longer than the text.
    *
    * @generated from field: bool truncated = 3;
    */
@@ -742,23 +740,23 @@ export const GetCallRecordRequestSchema: GenMessage<GetCallRecordRequest, {jsonT
   messageDesc(file_relay_admin_v1_call_record, 6);
 
 /**
- * ListCallRecordsRequest asks for one page of calls. Fields that are set all
- * count.
+ * ListCallRecordsRequest asks for one page of calls. All conditions that are
+ * set must hold.
  *
  * @generated from message relay.admin.v1.ListCallRecordsRequest
  */
 export type ListCallRecordsRequest = Message<"relay.admin.v1.ListCallRecordsRequest"> & {
   /**
    * At most this many; 100 by default, 500 at most (AIP-158). A page may have
-   * fewer, or none, although there are more.
+   * fewer, even none, without being the last.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the answer before, with all other fields as they were;
-   * the first page without it.
+   * next_page_token of the previous response, with all other fields unchanged;
+   * empty: the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -779,31 +777,30 @@ export type ListCallRecordsRequest = Message<"relay.admin.v1.ListCallRecordsRequ
   providerName: string;
 
   /**
-   * Only those that ended so, such as `PROVIDER_TIMEOUT`.
+   * Only those with this error type, such as `PROVIDER_TIMEOUT`.
    *
    * @generated from field: string error_type = 5;
    */
   errorType: string;
 
   /**
-   * Only those that came in from this time on.
+   * Only those that started at or after this time.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 6;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * Only those that came in before this time.
+   * Only those that started before this time.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 7;
    */
   endTime?: Timestamp | undefined;
 
   /**
-   * Only those for this user, whether or not the user is connected. With
-   * public_key only. Records are found by keyed digests of user ids: after
-   * `relay key rotate` those that were written under the key before the last one
-   * are not found any more.
+   * Only those of this user, connected or not. Requires public_key. Records
+   * contain keyed digests of user ids: after two runs of `relay key rotate`,
+   * records from before the first are no longer found.
    *
    * @generated from field: string user_id = 8;
    */
@@ -818,23 +815,23 @@ export type ListCallRecordsRequest = Message<"relay.admin.v1.ListCallRecordsRequ
 };
 
 /**
- * ListCallRecordsRequest asks for one page of calls. Fields that are set all
- * count.
+ * ListCallRecordsRequest asks for one page of calls. All conditions that are
+ * set must hold.
  *
  * @generated from message relay.admin.v1.ListCallRecordsRequest
  */
 export type ListCallRecordsRequestJson = {
   /**
    * At most this many; 100 by default, 500 at most (AIP-158). A page may have
-   * fewer, or none, although there are more.
+   * fewer, even none, without being the last.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the answer before, with all other fields as they were;
-   * the first page without it.
+   * next_page_token of the previous response, with all other fields unchanged;
+   * empty: the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -855,31 +852,30 @@ export type ListCallRecordsRequestJson = {
   providerName?: string;
 
   /**
-   * Only those that ended so, such as `PROVIDER_TIMEOUT`.
+   * Only those with this error type, such as `PROVIDER_TIMEOUT`.
    *
    * @generated from field: string error_type = 5;
    */
   errorType?: string;
 
   /**
-   * Only those that came in from this time on.
+   * Only those that started at or after this time.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 6;
    */
   startTime?: TimestampJson;
 
   /**
-   * Only those that came in before this time.
+   * Only those that started before this time.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 7;
    */
   endTime?: TimestampJson;
 
   /**
-   * Only those for this user, whether or not the user is connected. With
-   * public_key only. Records are found by keyed digests of user ids: after
-   * `relay key rotate` those that were written under the key before the last one
-   * are not found any more.
+   * Only those of this user, connected or not. Requires public_key. Records
+   * contain keyed digests of user ids: after two runs of `relay key rotate`,
+   * records from before the first are no longer found.
    *
    * @generated from field: string user_id = 8;
    */
@@ -907,14 +903,14 @@ export const ListCallRecordsRequestSchema: GenMessage<ListCallRecordsRequest, {j
  */
 export type ListCallRecordsResponse = Message<"relay.admin.v1.ListCallRecordsResponse"> & {
   /**
-   * Those that ended last first.
+   * The latest first, by when they ended.
    *
    * @generated from field: repeated relay.admin.v1.CallRecord call_records = 1;
    */
   callRecords: CallRecord[];
 
   /**
-   * Asks for the next page; empty when this is the last.
+   * For the next page; empty: this is the last.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -928,14 +924,14 @@ export type ListCallRecordsResponse = Message<"relay.admin.v1.ListCallRecordsRes
  */
 export type ListCallRecordsResponseJson = {
   /**
-   * Those that ended last first.
+   * The latest first, by when they ended.
    *
    * @generated from field: repeated relay.admin.v1.CallRecord call_records = 1;
    */
   callRecords?: CallRecordJson[];
 
   /**
-   * Asks for the next page; empty when this is the last.
+   * For the next page; empty: this is the last.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -950,8 +946,8 @@ export const ListCallRecordsResponseSchema: GenMessage<ListCallRecordsResponse, 
   messageDesc(file_relay_admin_v1_call_record, 8);
 
 /**
- * WatchCallRecordsRequest says which calls to tell of. Fields that are set all
- * count.
+ * WatchCallRecordsRequest says which calls to report. All conditions that are
+ * set must hold.
  *
  * @generated from message relay.admin.v1.WatchCallRecordsRequest
  */
@@ -971,7 +967,7 @@ export type WatchCallRecordsRequest = Message<"relay.admin.v1.WatchCallRecordsRe
   providerName: string;
 
   /**
-   * Only those that ended so.
+   * Only those with this error type.
    *
    * @generated from field: string error_type = 3;
    */
@@ -979,8 +975,8 @@ export type WatchCallRecordsRequest = Message<"relay.admin.v1.WatchCallRecordsRe
 };
 
 /**
- * WatchCallRecordsRequest says which calls to tell of. Fields that are set all
- * count.
+ * WatchCallRecordsRequest says which calls to report. All conditions that are
+ * set must hold.
  *
  * @generated from message relay.admin.v1.WatchCallRecordsRequest
  */
@@ -1000,7 +996,7 @@ export type WatchCallRecordsRequestJson = {
   providerName?: string;
 
   /**
-   * Only those that ended so.
+   * Only those with this error type.
    *
    * @generated from field: string error_type = 3;
    */
@@ -1015,7 +1011,7 @@ export const WatchCallRecordsRequestSchema: GenMessage<WatchCallRecordsRequest, 
   messageDesc(file_relay_admin_v1_call_record, 9);
 
 /**
- * WatchCallRecordsResponse tells of calls that have ended.
+ * WatchCallRecordsResponse reports calls that have ended.
  *
  * @generated from message relay.admin.v1.WatchCallRecordsResponse
  */
@@ -1028,7 +1024,7 @@ export type WatchCallRecordsResponse = Message<"relay.admin.v1.WatchCallRecordsR
   callRecords: CallRecord[];
 
   /**
-   * Calls that are left out since more came than the client took.
+   * Number of calls omitted because the client was too slow.
    *
    * @generated from field: int64 skipped_count = 2;
    */
@@ -1036,7 +1032,7 @@ export type WatchCallRecordsResponse = Message<"relay.admin.v1.WatchCallRecordsR
 };
 
 /**
- * WatchCallRecordsResponse tells of calls that have ended.
+ * WatchCallRecordsResponse reports calls that have ended.
  *
  * @generated from message relay.admin.v1.WatchCallRecordsResponse
  */
@@ -1049,7 +1045,7 @@ export type WatchCallRecordsResponseJson = {
   callRecords?: CallRecordJson[];
 
   /**
-   * Calls that are left out since more came than the client took.
+   * Number of calls omitted because the client was too slow.
    *
    * @generated from field: int64 skipped_count = 2;
    */
@@ -1064,7 +1060,7 @@ export const WatchCallRecordsResponseSchema: GenMessage<WatchCallRecordsResponse
   messageDesc(file_relay_admin_v1_call_record, 10);
 
 /**
- * StartCallCaptureRequest says whose calls to capture, and how long.
+ * StartCallCaptureRequest says which calls to capture, and how long.
  *
  * @generated from message relay.admin.v1.StartCallCaptureRequest
  */
@@ -1085,7 +1081,7 @@ export type StartCallCaptureRequest = Message<"relay.admin.v1.StartCallCaptureRe
 };
 
 /**
- * StartCallCaptureRequest says whose calls to capture, and how long.
+ * StartCallCaptureRequest says which calls to capture, and how long.
  *
  * @generated from message relay.admin.v1.StartCallCaptureRequest
  */
@@ -1113,13 +1109,13 @@ export const StartCallCaptureRequestSchema: GenMessage<StartCallCaptureRequest, 
   messageDesc(file_relay_admin_v1_call_record, 11);
 
 /**
- * StartCallCaptureResponse says how long calls are captured.
+ * StartCallCaptureResponse says when the capture ends.
  *
  * @generated from message relay.admin.v1.StartCallCaptureResponse
  */
 export type StartCallCaptureResponse = Message<"relay.admin.v1.StartCallCaptureResponse"> & {
   /**
-   * The end of it.
+   * End of the capture.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 1;
    */
@@ -1127,13 +1123,13 @@ export type StartCallCaptureResponse = Message<"relay.admin.v1.StartCallCaptureR
 };
 
 /**
- * StartCallCaptureResponse says how long calls are captured.
+ * StartCallCaptureResponse says when the capture ends.
  *
  * @generated from message relay.admin.v1.StartCallCaptureResponse
  */
 export type StartCallCaptureResponseJson = {
   /**
-   * The end of it.
+   * End of the capture.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 1;
    */
@@ -1148,7 +1144,7 @@ export const StartCallCaptureResponseSchema: GenMessage<StartCallCaptureResponse
   messageDesc(file_relay_admin_v1_call_record, 12);
 
 /**
- * StopCallCaptureRequest says whose calls are not to be captured any more.
+ * StopCallCaptureRequest says whose capture to stop.
  *
  * @generated from message relay.admin.v1.StopCallCaptureRequest
  */
@@ -1162,7 +1158,7 @@ export type StopCallCaptureRequest = Message<"relay.admin.v1.StopCallCaptureRequ
 };
 
 /**
- * StopCallCaptureRequest says whose calls are not to be captured any more.
+ * StopCallCaptureRequest says whose capture to stop.
  *
  * @generated from message relay.admin.v1.StopCallCaptureRequest
  */
@@ -1183,7 +1179,7 @@ export const StopCallCaptureRequestSchema: GenMessage<StopCallCaptureRequest, {j
   messageDesc(file_relay_admin_v1_call_record, 13);
 
 /**
- * StopCallCaptureResponse says that nothing is captured any more.
+ * StopCallCaptureResponse is empty.
  *
  * @generated from message relay.admin.v1.StopCallCaptureResponse
  */
@@ -1191,7 +1187,7 @@ export type StopCallCaptureResponse = Message<"relay.admin.v1.StopCallCaptureRes
 };
 
 /**
- * StopCallCaptureResponse says that nothing is captured any more.
+ * StopCallCaptureResponse is empty.
  *
  * @generated from message relay.admin.v1.StopCallCaptureResponse
  */
@@ -1206,15 +1202,15 @@ export const StopCallCaptureResponseSchema: GenMessage<StopCallCaptureResponse, 
   messageDesc(file_relay_admin_v1_call_record, 14);
 
 /**
- * CallRecordService shows the last calls of applications. Each application has
- * a ring of them: the oldest make room, and end after some days.
+ * CallRecordService shows recent calls. The relay keeps a limited number per
+ * application, for some days.
  *
  * @generated from service relay.admin.v1.CallRecordService
  */
 export const CallRecordService: GenService<{
   /**
-   * GetCallRecord answers with one call, and to operators with what was
-   * captured of it. NOT_FOUND when it is not recorded, or not any more.
+   * GetCallRecord returns one call, for operators with its capture. NOT_FOUND
+   * if it was not recorded, or no longer is.
    *
    * @generated from rpc relay.admin.v1.CallRecordService.GetCallRecord
    */
@@ -1224,7 +1220,7 @@ export const CallRecordService: GenService<{
     output: typeof CallRecordSchema;
   },
   /**
-   * ListCallRecords lists calls, those that ended last first.
+   * ListCallRecords lists calls, the latest first, by when they ended.
    *
    * @generated from rpc relay.admin.v1.CallRecordService.ListCallRecords
    */
@@ -1234,11 +1230,11 @@ export const CallRecordService: GenService<{
     output: typeof ListCallRecordsResponseSchema;
   },
   /**
-   * WatchCallRecords tells of calls as they end, of all relays that share the
-   * database, at most a second later. The first answer comes at once, without
-   * a call: from there on none is missed. Others without a call come now and
-   * then. Ends when the client does, or after an hour. RESOURCE_EXHAUSTED when
-   * too many are watching.
+   * WatchCallRecords reports calls as they end, on all relays that share the
+   * database, at most a second later. The first message comes at once, without
+   * a call: from then on none is missed. Further messages without a call are
+   * keep-alives. Ends with the client, or after an hour. RESOURCE_EXHAUSTED if
+   * too many clients are watching.
    *
    * @generated from rpc relay.admin.v1.CallRecordService.WatchCallRecords
    */
@@ -1249,8 +1245,7 @@ export const CallRecordService: GenService<{
   },
   /**
    * StartCallCapture captures headers and bodies of an application's calls for
-   * some minutes, to find out what is wrong with them: of 100 calls at most,
-   * which are kept for a day.
+   * some minutes, to debug them: at most 100 calls, kept for a day.
    *
    * @generated from rpc relay.admin.v1.CallRecordService.StartCallCapture
    */
@@ -1260,7 +1255,7 @@ export const CallRecordService: GenService<{
     output: typeof StartCallCaptureResponseSchema;
   },
   /**
-   * StopCallCapture ends that before its time. What was captured stays for its
+   * StopCallCapture stops a capture early. What was captured is kept for its
    * day.
    *
    * @generated from rpc relay.admin.v1.CallRecordService.StopCallCapture

@@ -15,7 +15,7 @@ export const file_relay_admin_v1_connection: GenFile = /*@__PURE__*/
   fileDesc("Ch9yZWxheS9hZG1pbi92MS9jb25uZWN0aW9uLnByb3RvEg5yZWxheS5hZG1pbi52MSLFBwoKQ29ubmVjdGlvbhISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRIvCgVzdGF0ZRgEIAEoDjIgLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24uU3RhdGUSFAoMc3RhdGVfcmVhc29uGAUgASgJEg0KBXNjb3BlGAYgASgJEhIKCnRva2VuX3R5cGUYByABKAkSGQoRaGFzX3JlZnJlc2hfdG9rZW4YCCABKAgSSwoRb3JpZ2luX3BhcmFtZXRlcnMYCSADKAsyMC5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uLk9yaWdpblBhcmFtZXRlcnNFbnRyeRIvCgtjcmVhdGVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIdChVyZWZyZXNoX2ZhaWx1cmVfY291bnQYDSABKAUSPQoZbGFzdF9yZWZyZXNoX2ZhaWx1cmVfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASHAoUbGFzdF9yZWZyZXNoX2ZhaWx1cmUYDyABKAkSNQoRbmV4dF9yZWZyZXNoX3RpbWUYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKFHJlZnJlc2hfZmFpbGluZ190aW1lGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp0b2tlbl90aW1lGBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxyZWZyZXNoX3RpbWUYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKEHJlZnJlc2hfYXR0ZW1wdHMYFCADKAsyHi5yZWxheS5hZG1pbi52MS5SZWZyZXNoQXR0ZW1wdBo3ChVPcmlnaW5QYXJhbWV0ZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJUCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhAKDFNUQVRFX0FDVElWRRABEiIKHlNUQVRFX1JFQVVUSE9SSVpBVElPTl9SRVFVSVJFRBACIsoDCg5SZWZyZXNoQXR0ZW1wdBIsCghlbmRfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNwoHb3V0Y29tZRgCIAEoDjImLnJlbGF5LmFkbWluLnYxLlJlZnJlc2hBdHRlbXB0Lk91dGNvbWUSMwoFY2F1c2UYAyABKA4yJC5yZWxheS5hZG1pbi52MS5SZWZyZXNoQXR0ZW1wdC5DYXVzZRIOCgZhbnN3ZXIYBCABKAkSKwoIZHVyYXRpb24YBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iYAoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASFQoRT1VUQ09NRV9SRUZSRVNIRUQQARISCg5PVVRDT01FX0ZBSUxFRBACEhEKDU9VVENPTUVfRU5ERUQQAyJ9CgVDYXVzZRIVChFDQVVTRV9VTlNQRUNJRklFRBAAEg0KCUNBVVNFX0RVRRABEhEKDUNBVVNFX0VYUElSRUQQAhIRCg1DQVVTRV9SRUZVU0VEEAMSEwoPQ0FVU0VfUkVRVUVTVEVEEAQSEwoPQ0FVU0VfQUJBTkRPTkVEEAUiUgoUR2V0Q29ubmVjdGlvblJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhUKDXByb3ZpZGVyX25hbWUYAyABKAki3QEKFkxpc3RDb25uZWN0aW9uc1JlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhYKDnVzZXJfaWRfcHJlZml4GAMgASgJEhUKDXByb3ZpZGVyX25hbWUYBCABKAkSLwoFc3RhdGUYBSABKA4yIC5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uLlN0YXRlEhEKCXBhZ2Vfc2l6ZRgGIAEoBRISCgpwYWdlX3Rva2VuGAcgASgJEhcKD3JlZnJlc2hfZmFpbGluZxgIIAEoCCJjChdMaXN0Q29ubmVjdGlvbnNSZXNwb25zZRIvCgtjb25uZWN0aW9ucxgBIAMoCzIaLnJlbGF5LmFkbWluLnYxLkNvbm5lY3Rpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIu4CChRQdXRDb25uZWN0aW9uUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFQoNcHJvdmlkZXJfbmFtZRgDIAEoCRJVChFvcmlnaW5fcGFyYW1ldGVycxgEIAMoCzI6LnJlbGF5LmFkbWluLnYxLlB1dENvbm5lY3Rpb25SZXF1ZXN0Lk9yaWdpblBhcmFtZXRlcnNFbnRyeRIWCg50b2tlbl9yZXNwb25zZRgFIAEoCRJCCgdzZWNyZXRzGAYgAygLMjEucmVsYXkuYWRtaW4udjEuUHV0Q29ubmVjdGlvblJlcXVlc3QuU2VjcmV0c0VudHJ5GjcKFU9yaWdpblBhcmFtZXRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDFNlY3JldHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIm4KF0RlbGV0ZUNvbm5lY3Rpb25SZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJEhcKD3NraXBfcmV2b2NhdGlvbhgEIAEoCCLzAQoYRGVsZXRlQ29ubmVjdGlvblJlc3BvbnNlEkcKCnJldm9jYXRpb24YASABKA4yMy5yZWxheS5hZG1pbi52MS5EZWxldGVDb25uZWN0aW9uUmVzcG9uc2UuUmV2b2NhdGlvbiKNAQoKUmV2b2NhdGlvbhIaChZSRVZPQ0FUSU9OX1VOU1BFQ0lGSUVEEAASFgoSUkVWT0NBVElPTl9SRVZPS0VEEAESHAoYUkVWT0NBVElPTl9OT1RfU1VQUE9SVEVEEAISFQoRUkVWT0NBVElPTl9GQUlMRUQQAxIWChJSRVZPQ0FUSU9OX1NLSVBQRUQQBCJWChhSZWZyZXNoQ29ubmVjdGlvblJlcXVlc3QSEgoKcHVibGljX2tleRgBIAEoCRIPCgd1c2VyX2lkGAIgASgJEhUKDXByb3ZpZGVyX25hbWUYAyABKAkiXAoZUmVmcmVzaENvbm5lY3Rpb25SZXNwb25zZRIuCgpjb25uZWN0aW9uGAEgASgLMhoucmVsYXkuYWRtaW4udjEuQ29ubmVjdGlvbhIPCgdwcm9ibGVtGAIgASgJInwKGENyZWF0ZUNvbm5lY3RMaW5rUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJEg8KB3VzZXJfaWQYAiABKAkSFgoOcHJvdmlkZXJfbmFtZXMYAyADKAkSFAoMcmVkaXJlY3RfdXJpGAQgASgJEg0KBXNjb3BlGAUgASgJImEKGUNyZWF0ZUNvbm5lY3RMaW5rUmVzcG9uc2USEwoLY29ubmVjdF91cmkYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMtgEChFDb25uZWN0aW9uU2VydmljZRJRCg1HZXRDb25uZWN0aW9uEiQucmVsYXkuYWRtaW4udjEuR2V0Q29ubmVjdGlvblJlcXVlc3QaGi5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uEmIKD0xpc3RDb25uZWN0aW9ucxImLnJlbGF5LmFkbWluLnYxLkxpc3RDb25uZWN0aW9uc1JlcXVlc3QaJy5yZWxheS5hZG1pbi52MS5MaXN0Q29ubmVjdGlvbnNSZXNwb25zZRJRCg1QdXRDb25uZWN0aW9uEiQucmVsYXkuYWRtaW4udjEuUHV0Q29ubmVjdGlvblJlcXVlc3QaGi5yZWxheS5hZG1pbi52MS5Db25uZWN0aW9uEmUKEERlbGV0ZUNvbm5lY3Rpb24SJy5yZWxheS5hZG1pbi52MS5EZWxldGVDb25uZWN0aW9uUmVxdWVzdBooLnJlbGF5LmFkbWluLnYxLkRlbGV0ZUNvbm5lY3Rpb25SZXNwb25zZRJoChFSZWZyZXNoQ29ubmVjdGlvbhIoLnJlbGF5LmFkbWluLnYxLlJlZnJlc2hDb25uZWN0aW9uUmVxdWVzdBopLnJlbGF5LmFkbWluLnYxLlJlZnJlc2hDb25uZWN0aW9uUmVzcG9uc2USaAoRQ3JlYXRlQ29ubmVjdExpbmsSKC5yZWxheS5hZG1pbi52MS5DcmVhdGVDb25uZWN0TGlua1JlcXVlc3QaKS5yZWxheS5hZG1pbi52MS5DcmVhdGVDb25uZWN0TGlua1Jlc3BvbnNlQl8KGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQg9Db25uZWN0aW9uUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
- * Connection is what is held for one user at one provider.
+ * Connection is a user's connected account at a provider.
  *
  * @generated from message relay.admin.v1.Connection
  */
@@ -58,7 +58,7 @@ export type Connection = Message<"relay.admin.v1.Connection"> & {
   stateReason: string;
 
   /**
-   * The granted scope, as the provider writes it; empty when it said none.
+   * The granted scope, in the provider's notation; empty if it named none.
    *
    * @generated from field: string scope = 6;
    */
@@ -72,65 +72,64 @@ export type Connection = Message<"relay.admin.v1.Connection"> & {
   tokenType: string;
 
   /**
-   * Whether there is a refresh token; it is of no more use when the user must
-   * connect again.
+   * Whether there is a refresh token; useless once the user must connect again.
    *
    * @generated from field: bool has_refresh_token = 8;
    */
   hasRefreshToken: boolean;
 
   /**
-   * Values that stand with the connection, such as parameters of the provider's
-   * templated origins; never a secret one.
+   * Values stored with the connection, such as parameters of the provider's
+   * templated origins, except secret ones.
    *
    * @generated from field: map<string, string> origin_parameters = 9;
    */
   originParameters: { [key: string]: string };
 
   /**
-   * When the user connected first.
+   * When the user first connected.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 10;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When the connection changed last: connected again, refreshed, ended.
+   * When the connection was last changed: connected again, refreshed, ended.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 11;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * When the access token ends; missing when the provider did not say.
+   * When the access token expires; unset if the provider did not say.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 12;
    */
   expireTime?: Timestamp | undefined;
 
   /**
-   * Refreshes that failed since the last that succeeded.
+   * Failed refreshes since the last successful one.
    *
    * @generated from field: int32 refresh_failure_count = 13;
    */
   refreshFailureCount: number;
 
   /**
-   * When the last of them was.
+   * When the last of them was made.
    *
    * @generated from field: google.protobuf.Timestamp last_refresh_failure_time = 14;
    */
   lastRefreshFailureTime?: Timestamp | undefined;
 
   /**
-   * What kind of answer it was, such as `server_error` or `invalid_client`.
+   * Its kind, such as `server_error` or `invalid_client`.
    *
    * @generated from field: string last_refresh_failure = 15;
    */
   lastRefreshFailure: string;
 
   /**
-   * When it may be tried again at the earliest.
+   * Earliest time of the next attempt.
    *
    * @generated from field: google.protobuf.Timestamp next_refresh_time = 16;
    */
@@ -151,16 +150,15 @@ export type Connection = Message<"relay.admin.v1.Connection"> & {
   tokenTime?: Timestamp | undefined;
 
   /**
-   * When it was refreshed last; unset when it never was since the user
-   * connected.
+   * When it was last refreshed; unset if never since the user connected.
    *
    * @generated from field: google.protobuf.Timestamp refresh_time = 19;
    */
   refreshTime?: Timestamp | undefined;
 
   /**
-   * The last refreshes since the user connected, the newest first: at most 20,
-   * none older than 90 days. Only in the answers of GetConnection and
+   * The latest refreshes since the user connected, newest first: at most 20,
+   * none older than 90 days. Only in responses of GetConnection and
    * RefreshConnection.
    *
    * @generated from field: repeated relay.admin.v1.RefreshAttempt refresh_attempts = 20;
@@ -169,7 +167,7 @@ export type Connection = Message<"relay.admin.v1.Connection"> & {
 };
 
 /**
- * Connection is what is held for one user at one provider.
+ * Connection is a user's connected account at a provider.
  *
  * @generated from message relay.admin.v1.Connection
  */
@@ -212,7 +210,7 @@ export type ConnectionJson = {
   stateReason?: string;
 
   /**
-   * The granted scope, as the provider writes it; empty when it said none.
+   * The granted scope, in the provider's notation; empty if it named none.
    *
    * @generated from field: string scope = 6;
    */
@@ -226,65 +224,64 @@ export type ConnectionJson = {
   tokenType?: string;
 
   /**
-   * Whether there is a refresh token; it is of no more use when the user must
-   * connect again.
+   * Whether there is a refresh token; useless once the user must connect again.
    *
    * @generated from field: bool has_refresh_token = 8;
    */
   hasRefreshToken?: boolean;
 
   /**
-   * Values that stand with the connection, such as parameters of the provider's
-   * templated origins; never a secret one.
+   * Values stored with the connection, such as parameters of the provider's
+   * templated origins, except secret ones.
    *
    * @generated from field: map<string, string> origin_parameters = 9;
    */
   originParameters?: { [key: string]: string };
 
   /**
-   * When the user connected first.
+   * When the user first connected.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 10;
    */
   createTime?: TimestampJson;
 
   /**
-   * When the connection changed last: connected again, refreshed, ended.
+   * When the connection was last changed: connected again, refreshed, ended.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 11;
    */
   updateTime?: TimestampJson;
 
   /**
-   * When the access token ends; missing when the provider did not say.
+   * When the access token expires; unset if the provider did not say.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 12;
    */
   expireTime?: TimestampJson;
 
   /**
-   * Refreshes that failed since the last that succeeded.
+   * Failed refreshes since the last successful one.
    *
    * @generated from field: int32 refresh_failure_count = 13;
    */
   refreshFailureCount?: number;
 
   /**
-   * When the last of them was.
+   * When the last of them was made.
    *
    * @generated from field: google.protobuf.Timestamp last_refresh_failure_time = 14;
    */
   lastRefreshFailureTime?: TimestampJson;
 
   /**
-   * What kind of answer it was, such as `server_error` or `invalid_client`.
+   * Its kind, such as `server_error` or `invalid_client`.
    *
    * @generated from field: string last_refresh_failure = 15;
    */
   lastRefreshFailure?: string;
 
   /**
-   * When it may be tried again at the earliest.
+   * Earliest time of the next attempt.
    *
    * @generated from field: google.protobuf.Timestamp next_refresh_time = 16;
    */
@@ -305,16 +302,15 @@ export type ConnectionJson = {
   tokenTime?: TimestampJson;
 
   /**
-   * When it was refreshed last; unset when it never was since the user
-   * connected.
+   * When it was last refreshed; unset if never since the user connected.
    *
    * @generated from field: google.protobuf.Timestamp refresh_time = 19;
    */
   refreshTime?: TimestampJson;
 
   /**
-   * The last refreshes since the user connected, the newest first: at most 20,
-   * none older than 90 days. Only in the answers of GetConnection and
+   * The latest refreshes since the user connected, newest first: at most 20,
+   * none older than 90 days. Only in responses of GetConnection and
    * RefreshConnection.
    *
    * @generated from field: repeated relay.admin.v1.RefreshAttempt refresh_attempts = 20;
@@ -330,7 +326,7 @@ export const ConnectionSchema: GenMessage<Connection, {jsonType: ConnectionJson}
   messageDesc(file_relay_admin_v1_connection, 0);
 
 /**
- * State tells whether calls can be made.
+ * State says whether calls can be made.
  *
  * @generated from enum relay.admin.v1.Connection.State
  */
@@ -358,7 +354,7 @@ export enum Connection_State {
 }
 
 /**
- * State tells whether calls can be made.
+ * State says whether calls can be made.
  *
  * @generated from enum relay.admin.v1.Connection.State
  */
@@ -371,7 +367,7 @@ export const Connection_StateSchema: GenEnum<Connection_State, Connection_StateJ
   enumDesc(file_relay_admin_v1_connection, 0, 0);
 
 /**
- * RefreshAttempt is one refresh for which the provider was asked.
+ * RefreshAttempt is one refresh request to the provider.
  *
  * @generated from message relay.admin.v1.RefreshAttempt
  */
@@ -398,14 +394,14 @@ export type RefreshAttempt = Message<"relay.admin.v1.RefreshAttempt"> & {
   cause: RefreshAttempt_Cause;
 
   /**
-   * What kind of answer came, as in last_refresh_failure; empty for a token.
+   * Kind of failure, as in last_refresh_failure; empty for a success.
    *
    * @generated from field: string answer = 4;
    */
   answer: string;
 
   /**
-   * From its beginning to the provider's answer.
+   * From its start to the provider's answer.
    *
    * @generated from field: google.protobuf.Duration duration = 5;
    */
@@ -413,7 +409,7 @@ export type RefreshAttempt = Message<"relay.admin.v1.RefreshAttempt"> & {
 };
 
 /**
- * RefreshAttempt is one refresh for which the provider was asked.
+ * RefreshAttempt is one refresh request to the provider.
  *
  * @generated from message relay.admin.v1.RefreshAttempt
  */
@@ -440,14 +436,14 @@ export type RefreshAttemptJson = {
   cause?: RefreshAttempt_CauseJson;
 
   /**
-   * What kind of answer came, as in last_refresh_failure; empty for a token.
+   * Kind of failure, as in last_refresh_failure; empty for a success.
    *
    * @generated from field: string answer = 4;
    */
   answer?: string;
 
   /**
-   * From its beginning to the provider's answer.
+   * From its start to the provider's answer.
    *
    * @generated from field: google.protobuf.Duration duration = 5;
    */
@@ -462,7 +458,7 @@ export const RefreshAttemptSchema: GenMessage<RefreshAttempt, {jsonType: Refresh
   messageDesc(file_relay_admin_v1_connection, 1);
 
 /**
- * Outcome tells how a refresh ended.
+ * Outcome says how a refresh ended.
  *
  * @generated from enum relay.admin.v1.RefreshAttempt.Outcome
  */
@@ -482,14 +478,14 @@ export enum RefreshAttempt_Outcome {
   REFRESHED = 1,
 
   /**
-   * With a failure, after which it is tried again.
+   * With a failure; it will be tried again.
    *
    * @generated from enum value: OUTCOME_FAILED = 2;
    */
   FAILED = 2,
 
   /**
-   * With the connection: the user must connect again.
+   * The connection ended: the user must connect again.
    *
    * @generated from enum value: OUTCOME_ENDED = 3;
    */
@@ -497,7 +493,7 @@ export enum RefreshAttempt_Outcome {
 }
 
 /**
- * Outcome tells how a refresh ended.
+ * Outcome says how a refresh ended.
  *
  * @generated from enum relay.admin.v1.RefreshAttempt.Outcome
  */
@@ -510,7 +506,7 @@ export const RefreshAttempt_OutcomeSchema: GenEnum<RefreshAttempt_Outcome, Refre
   enumDesc(file_relay_admin_v1_connection, 1, 0);
 
 /**
- * Cause tells why a refresh was made.
+ * Cause says why a refresh was made.
  *
  * @generated from enum relay.admin.v1.RefreshAttempt.Cause
  */
@@ -523,14 +519,14 @@ export enum RefreshAttempt_Cause {
   UNSPECIFIED = 0,
 
   /**
-   * The access token was about to end.
+   * The access token was about to expire.
    *
    * @generated from enum value: CAUSE_DUE = 1;
    */
   DUE = 1,
 
   /**
-   * It had ended, or the first one was still to be got.
+   * It had expired, or there was none yet.
    *
    * @generated from enum value: CAUSE_EXPIRED = 2;
    */
@@ -544,14 +540,14 @@ export enum RefreshAttempt_Cause {
   REFUSED = 3,
 
   /**
-   * An operator asked for it.
+   * An operator requested it.
    *
    * @generated from enum value: CAUSE_REQUESTED = 4;
    */
   REQUESTED = 4,
 
   /**
-   * A process that is gone had begun one.
+   * A process that no longer exists had begun one.
    *
    * @generated from enum value: CAUSE_ABANDONED = 5;
    */
@@ -559,7 +555,7 @@ export enum RefreshAttempt_Cause {
 }
 
 /**
- * Cause tells why a refresh was made.
+ * Cause says why a refresh was made.
  *
  * @generated from enum relay.admin.v1.RefreshAttempt.Cause
  */
@@ -635,8 +631,8 @@ export const GetConnectionRequestSchema: GenMessage<GetConnectionRequest, {jsonT
   messageDesc(file_relay_admin_v1_connection, 2);
 
 /**
- * ListConnectionsRequest asks for one page of connections. Fields that are set
- * all count.
+ * ListConnectionsRequest asks for one page of connections. All conditions that
+ * are set must hold.
  *
  * @generated from message relay.admin.v1.ListConnectionsRequest
  */
@@ -649,15 +645,15 @@ export type ListConnectionsRequest = Message<"relay.admin.v1.ListConnectionsRequ
   publicKey: string;
 
   /**
-   * Only those of this user; without public_key, of the users with this id of
-   * all applications.
+   * Only those of this user; without public_key, of users with this id in all
+   * applications.
    *
    * @generated from field: string user_id = 2;
    */
   userId: string;
 
   /**
-   * Only those of users whose id begins with this.
+   * Only those of users whose id starts with this.
    *
    * @generated from field: string user_id_prefix = 3;
    */
@@ -679,22 +675,22 @@ export type ListConnectionsRequest = Message<"relay.admin.v1.ListConnectionsRequ
 
   /**
    * At most this many; 100 by default, 500 at most. A page may have fewer, even
-   * none, and still not be the last (AIP-158).
+   * none, without being the last (AIP-158).
    *
    * @generated from field: int32 page_size = 6;
    */
   pageSize: number;
 
   /**
-   * next_page_token of the answer before, with all other fields as they were;
-   * the first page without it.
+   * next_page_token of the previous response, with all other fields unchanged;
+   * empty: the first page.
    *
    * @generated from field: string page_token = 7;
    */
   pageToken: string;
 
   /**
-   * Only those whose last refresh failed, and that can still be refreshed.
+   * Only those whose last refresh failed and will be tried again.
    *
    * @generated from field: bool refresh_failing = 8;
    */
@@ -702,8 +698,8 @@ export type ListConnectionsRequest = Message<"relay.admin.v1.ListConnectionsRequ
 };
 
 /**
- * ListConnectionsRequest asks for one page of connections. Fields that are set
- * all count.
+ * ListConnectionsRequest asks for one page of connections. All conditions that
+ * are set must hold.
  *
  * @generated from message relay.admin.v1.ListConnectionsRequest
  */
@@ -716,15 +712,15 @@ export type ListConnectionsRequestJson = {
   publicKey?: string;
 
   /**
-   * Only those of this user; without public_key, of the users with this id of
-   * all applications.
+   * Only those of this user; without public_key, of users with this id in all
+   * applications.
    *
    * @generated from field: string user_id = 2;
    */
   userId?: string;
 
   /**
-   * Only those of users whose id begins with this.
+   * Only those of users whose id starts with this.
    *
    * @generated from field: string user_id_prefix = 3;
    */
@@ -746,22 +742,22 @@ export type ListConnectionsRequestJson = {
 
   /**
    * At most this many; 100 by default, 500 at most. A page may have fewer, even
-   * none, and still not be the last (AIP-158).
+   * none, without being the last (AIP-158).
    *
    * @generated from field: int32 page_size = 6;
    */
   pageSize?: number;
 
   /**
-   * next_page_token of the answer before, with all other fields as they were;
-   * the first page without it.
+   * next_page_token of the previous response, with all other fields unchanged;
+   * empty: the first page.
    *
    * @generated from field: string page_token = 7;
    */
   pageToken?: string;
 
   /**
-   * Only those whose last refresh failed, and that can still be refreshed.
+   * Only those whose last refresh failed and will be tried again.
    *
    * @generated from field: bool refresh_failing = 8;
    */
@@ -789,7 +785,7 @@ export type ListConnectionsResponse = Message<"relay.admin.v1.ListConnectionsRes
   connections: Connection[];
 
   /**
-   * Asks for the next page; empty when this is the last.
+   * For the next page; empty: this is the last.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -810,7 +806,7 @@ export type ListConnectionsResponseJson = {
   connections?: ConnectionJson[];
 
   /**
-   * Asks for the next page; empty when this is the last.
+   * For the next page; empty: this is the last.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -838,7 +834,7 @@ export type PutConnectionRequest = Message<"relay.admin.v1.PutConnectionRequest"
   publicKey: string;
 
   /**
-   * The application's id of its user; calls must name it exactly so. Required.
+   * The application's id of its user, exactly as in calls. Required.
    *
    * @generated from field: string user_id = 2;
    */
@@ -852,8 +848,8 @@ export type PutConnectionRequest = Message<"relay.admin.v1.PutConnectionRequest"
   providerName: string;
 
   /**
-   * Values that stand with the connection, such as parameters of the provider's
-   * templated origins; all but the secret ones.
+   * Values stored with the connection, such as parameters of the provider's
+   * templated origins, except secret ones.
    *
    * @generated from field: map<string, string> origin_parameters = 4;
    */
@@ -861,17 +857,17 @@ export type PutConnectionRequest = Message<"relay.admin.v1.PutConnectionRequest"
 
   /**
    * The provider's token response as JSON text (RFC 6749 section 5.1):
-   * access_token, and if there are any refresh_token, expires_in, scope,
-   * token_type, id_token. 64 KiB at most. Input only. Required at a provider of
-   * the kind `oauth2`, and for no other.
+   * access_token, and optionally refresh_token, expires_in, scope, token_type,
+   * id_token. At most 64 KiB. Input only. Required at a provider of the kind
+   * `oauth2`, and for no other.
    *
    * @generated from field: string token_response = 5;
    */
   tokenResponse: string;
 
   /**
-   * The secret values of a connection of another kind, by their names in the
-   * provider's definition: an API key, a password, a client secret. Input only.
+   * For other kinds: the secret values, by their names in the provider's
+   * definition, such as an API key, a password or a client secret. Input only.
    *
    * @generated from field: map<string, string> secrets = 6;
    */
@@ -892,7 +888,7 @@ export type PutConnectionRequestJson = {
   publicKey?: string;
 
   /**
-   * The application's id of its user; calls must name it exactly so. Required.
+   * The application's id of its user, exactly as in calls. Required.
    *
    * @generated from field: string user_id = 2;
    */
@@ -906,8 +902,8 @@ export type PutConnectionRequestJson = {
   providerName?: string;
 
   /**
-   * Values that stand with the connection, such as parameters of the provider's
-   * templated origins; all but the secret ones.
+   * Values stored with the connection, such as parameters of the provider's
+   * templated origins, except secret ones.
    *
    * @generated from field: map<string, string> origin_parameters = 4;
    */
@@ -915,17 +911,17 @@ export type PutConnectionRequestJson = {
 
   /**
    * The provider's token response as JSON text (RFC 6749 section 5.1):
-   * access_token, and if there are any refresh_token, expires_in, scope,
-   * token_type, id_token. 64 KiB at most. Input only. Required at a provider of
-   * the kind `oauth2`, and for no other.
+   * access_token, and optionally refresh_token, expires_in, scope, token_type,
+   * id_token. At most 64 KiB. Input only. Required at a provider of the kind
+   * `oauth2`, and for no other.
    *
    * @generated from field: string token_response = 5;
    */
   tokenResponse?: string;
 
   /**
-   * The secret values of a connection of another kind, by their names in the
-   * provider's definition: an API key, a password, a client secret. Input only.
+   * For other kinds: the secret values, by their names in the provider's
+   * definition, such as an API key, a password or a client secret. Input only.
    *
    * @generated from field: map<string, string> secrets = 6;
    */
@@ -960,15 +956,15 @@ export type DeleteConnectionRequest = Message<"relay.admin.v1.DeleteConnectionRe
   userId: string;
 
   /**
-   * The provider's name or an alias; one that is no longer in the catalogue as
-   * it was written. Required.
+   * The provider's name or an alias; for a provider that is no longer defined,
+   * its name at the time. Required.
    *
    * @generated from field: string provider_name = 3;
    */
   providerName: string;
 
   /**
-   * Does not tell the provider.
+   * Does not revoke the token at the provider.
    *
    * @generated from field: bool skip_revocation = 4;
    */
@@ -996,15 +992,15 @@ export type DeleteConnectionRequestJson = {
   userId?: string;
 
   /**
-   * The provider's name or an alias; one that is no longer in the catalogue as
-   * it was written. Required.
+   * The provider's name or an alias; for a provider that is no longer defined,
+   * its name at the time. Required.
    *
    * @generated from field: string provider_name = 3;
    */
   providerName?: string;
 
   /**
-   * Does not tell the provider.
+   * Does not revoke the token at the provider.
    *
    * @generated from field: bool skip_revocation = 4;
    */
@@ -1019,14 +1015,14 @@ export const DeleteConnectionRequestSchema: GenMessage<DeleteConnectionRequest, 
   messageDesc(file_relay_admin_v1_connection, 6);
 
 /**
- * DeleteConnectionResponse tells what became of the token at the provider. The
- * connection is deleted here in any case.
+ * DeleteConnectionResponse says whether the token was revoked. The connection
+ * is deleted in any case.
  *
  * @generated from message relay.admin.v1.DeleteConnectionResponse
  */
 export type DeleteConnectionResponse = Message<"relay.admin.v1.DeleteConnectionResponse"> & {
   /**
-   * What became of the token.
+   * Whether the token was revoked.
    *
    * @generated from field: relay.admin.v1.DeleteConnectionResponse.Revocation revocation = 1;
    */
@@ -1034,14 +1030,14 @@ export type DeleteConnectionResponse = Message<"relay.admin.v1.DeleteConnectionR
 };
 
 /**
- * DeleteConnectionResponse tells what became of the token at the provider. The
- * connection is deleted here in any case.
+ * DeleteConnectionResponse says whether the token was revoked. The connection
+ * is deleted in any case.
  *
  * @generated from message relay.admin.v1.DeleteConnectionResponse
  */
 export type DeleteConnectionResponseJson = {
   /**
-   * What became of the token.
+   * Whether the token was revoked.
    *
    * @generated from field: relay.admin.v1.DeleteConnectionResponse.Revocation revocation = 1;
    */
@@ -1056,7 +1052,7 @@ export const DeleteConnectionResponseSchema: GenMessage<DeleteConnectionResponse
   messageDesc(file_relay_admin_v1_connection, 7);
 
 /**
- * Revocation is what became of a token at its provider.
+ * Revocation says whether a token was revoked at its provider.
  *
  * @generated from enum relay.admin.v1.DeleteConnectionResponse.Revocation
  */
@@ -1069,7 +1065,7 @@ export enum DeleteConnectionResponse_Revocation {
   UNSPECIFIED = 0,
 
   /**
-   * The provider has ended it.
+   * The provider revoked it.
    *
    * @generated from enum value: REVOCATION_REVOKED = 1;
    */
@@ -1083,14 +1079,14 @@ export enum DeleteConnectionResponse_Revocation {
   NOT_SUPPORTED = 2,
 
   /**
-   * The provider could not be told, or refused.
+   * The provider could not be reached, or refused.
    *
    * @generated from enum value: REVOCATION_FAILED = 3;
    */
   FAILED = 3,
 
   /**
-   * The provider was not told, as the request asked.
+   * Skipped, as requested.
    *
    * @generated from enum value: REVOCATION_SKIPPED = 4;
    */
@@ -1098,7 +1094,7 @@ export enum DeleteConnectionResponse_Revocation {
 }
 
 /**
- * Revocation is what became of a token at its provider.
+ * Revocation says whether a token was revoked at its provider.
  *
  * @generated from enum relay.admin.v1.DeleteConnectionResponse.Revocation
  */
@@ -1174,20 +1170,20 @@ export const RefreshConnectionRequestSchema: GenMessage<RefreshConnectionRequest
   messageDesc(file_relay_admin_v1_connection, 8);
 
 /**
- * RefreshConnectionResponse tells how the refresh ended.
+ * RefreshConnectionResponse holds the result of a refresh.
  *
  * @generated from message relay.admin.v1.RefreshConnectionResponse
  */
 export type RefreshConnectionResponse = Message<"relay.admin.v1.RefreshConnectionResponse"> & {
   /**
-   * As it is afterwards.
+   * The connection after the refresh.
    *
    * @generated from field: relay.admin.v1.Connection connection = 1;
    */
   connection?: Connection | undefined;
 
   /**
-   * Why there is no new token, in a sentence for people; empty when there is.
+   * Why there is no new token, as a sentence; empty on success.
    *
    * @generated from field: string problem = 2;
    */
@@ -1195,20 +1191,20 @@ export type RefreshConnectionResponse = Message<"relay.admin.v1.RefreshConnectio
 };
 
 /**
- * RefreshConnectionResponse tells how the refresh ended.
+ * RefreshConnectionResponse holds the result of a refresh.
  *
  * @generated from message relay.admin.v1.RefreshConnectionResponse
  */
 export type RefreshConnectionResponseJson = {
   /**
-   * As it is afterwards.
+   * The connection after the refresh.
    *
    * @generated from field: relay.admin.v1.Connection connection = 1;
    */
   connection?: ConnectionJson;
 
   /**
-   * Why there is no new token, in a sentence for people; empty when there is.
+   * Why there is no new token, as a sentence; empty on success.
    *
    * @generated from field: string problem = 2;
    */
@@ -1236,16 +1232,16 @@ export type CreateConnectLinkRequest = Message<"relay.admin.v1.CreateConnectLink
   publicKey: string;
 
   /**
-   * The application's id of its user; calls must name it exactly so. Required.
+   * The application's id of its user, exactly as in calls. Required.
    *
    * @generated from field: string user_id = 2;
    */
   userId: string;
 
   /**
-   * Names or aliases of the providers. One: the link connects that one. More: a
-   * page lists them. None: a page lists all that the application has clients
-   * for.
+   * Names or aliases of the providers. One: the link connects that one.
+   * Several: a page lists them. None: a page lists all that the application has
+   * OAuth clients for.
    *
    * @generated from field: repeated string provider_names = 3;
    */
@@ -1253,14 +1249,15 @@ export type CreateConnectLinkRequest = Message<"relay.admin.v1.CreateConnectLink
 
   /**
    * Where the browser goes afterwards, from the application's list. Empty: the
-   * browser stays on a page that says how it went.
+   * browser stays on a page that shows the result.
    *
    * @generated from field: string redirect_uri = 4;
    */
   redirectUri: string;
 
   /**
-   * Scope to ask for, as the provider writes it, instead of the OAuth client's.
+   * Scope to request, in the provider's notation, instead of the OAuth
+   * client's.
    *
    * @generated from field: string scope = 5;
    */
@@ -1281,16 +1278,16 @@ export type CreateConnectLinkRequestJson = {
   publicKey?: string;
 
   /**
-   * The application's id of its user; calls must name it exactly so. Required.
+   * The application's id of its user, exactly as in calls. Required.
    *
    * @generated from field: string user_id = 2;
    */
   userId?: string;
 
   /**
-   * Names or aliases of the providers. One: the link connects that one. More: a
-   * page lists them. None: a page lists all that the application has clients
-   * for.
+   * Names or aliases of the providers. One: the link connects that one.
+   * Several: a page lists them. None: a page lists all that the application has
+   * OAuth clients for.
    *
    * @generated from field: repeated string provider_names = 3;
    */
@@ -1298,14 +1295,15 @@ export type CreateConnectLinkRequestJson = {
 
   /**
    * Where the browser goes afterwards, from the application's list. Empty: the
-   * browser stays on a page that says how it went.
+   * browser stays on a page that shows the result.
    *
    * @generated from field: string redirect_uri = 4;
    */
   redirectUri?: string;
 
   /**
-   * Scope to ask for, as the provider writes it, instead of the OAuth client's.
+   * Scope to request, in the provider's notation, instead of the OAuth
+   * client's.
    *
    * @generated from field: string scope = 5;
    */
@@ -1326,7 +1324,7 @@ export const CreateConnectLinkRequestSchema: GenMessage<CreateConnectLinkRequest
  */
 export type CreateConnectLinkResponse = Message<"relay.admin.v1.CreateConnectLinkResponse"> & {
   /**
-   * Address to send one browser to, once. Whoever opens it first connects an
+   * Link for one browser, for one use. Whoever opens it first connects an
    * account of theirs for the user.
    *
    * @generated from field: string connect_uri = 1;
@@ -1334,7 +1332,7 @@ export type CreateConnectLinkResponse = Message<"relay.admin.v1.CreateConnectLin
   connectUri: string;
 
   /**
-   * When it ends if nobody opens it.
+   * When it expires if nobody opens it.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 2;
    */
@@ -1348,7 +1346,7 @@ export type CreateConnectLinkResponse = Message<"relay.admin.v1.CreateConnectLin
  */
 export type CreateConnectLinkResponseJson = {
   /**
-   * Address to send one browser to, once. Whoever opens it first connects an
+   * Link for one browser, for one use. Whoever opens it first connects an
    * account of theirs for the user.
    *
    * @generated from field: string connect_uri = 1;
@@ -1356,7 +1354,7 @@ export type CreateConnectLinkResponseJson = {
   connectUri?: string;
 
   /**
-   * When it ends if nobody opens it.
+   * When it expires if nobody opens it.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 2;
    */
@@ -1371,14 +1369,14 @@ export const CreateConnectLinkResponseSchema: GenMessage<CreateConnectLinkRespon
   messageDesc(file_relay_admin_v1_connection, 11);
 
 /**
- * ConnectionService administers connections: the tokens and keys that are held
- * for users. No answer holds one.
+ * ConnectionService manages connections: the stored tokens and keys of users.
+ * No response contains one.
  *
  * @generated from service relay.admin.v1.ConnectionService
  */
 export const ConnectionService: GenService<{
   /**
-   * GetConnection answers with one connection. NOT_FOUND when there is none.
+   * GetConnection returns one connection, or NOT_FOUND.
    *
    * @generated from rpc relay.admin.v1.ConnectionService.GetConnection
    */
@@ -1421,10 +1419,10 @@ export const ConnectionService: GenService<{
     output: typeof DeleteConnectionResponseSchema;
   },
   /**
-   * RefreshConnection gets a new access token now, whether or not it is due, also
-   * before the time of the next try. A refresh that fails is an answer, no
-   * error. FAILED_PRECONDITION when the user must connect again, or the
-   * connection has nothing to refresh with.
+   * RefreshConnection gets a new access token now, due or not, even before the
+   * next retry. A failed refresh is a response, not an error.
+   * FAILED_PRECONDITION if the user must connect again or the connection has
+   * nothing to refresh it with.
    *
    * @generated from rpc relay.admin.v1.ConnectionService.RefreshConnection
    */
@@ -1434,10 +1432,10 @@ export const ConnectionService: GenService<{
     output: typeof RefreshConnectionResponseSchema;
   },
   /**
-   * CreateConnectLink makes a one-time address at which one browser may connect
-   * accounts for a user. FAILED_PRECONDITION when the application is disabled,
-   * when a provider has no OAuth client or when the relay's public address is
-   * not known.
+   * CreateConnectLink creates a one-time link with which one browser can
+   * connect accounts for a user. FAILED_PRECONDITION if the application is
+   * disabled, a provider has no OAuth client, or the relay's public URL is
+   * unknown.
    *
    * @generated from rpc relay.admin.v1.ConnectionService.CreateConnectLink
    */

@@ -13,8 +13,8 @@ export const file_relay_admin_v1_error: GenFile = /*@__PURE__*/
   fileDesc("ChpyZWxheS9hZG1pbi92MS9lcnJvci5wcm90bxIOcmVsYXkuYWRtaW4udjEiHAoLRXJyb3JEZXRhaWwSDQoFZmllbGQYASABKAlCWgoacHJvdmlkZXJjYWxscmVsYXkuYWRtaW4udjFCCkVycm9yUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z");
 
 /**
- * ErrorDetail goes with an error of code INVALID_ARGUMENT and says which field
- * of the request is wrong; the error's message says how.
+ * ErrorDetail is in the details of an INVALID_ARGUMENT error and says which
+ * field of the request is invalid; the error's message says why.
  *
  * @generated from message relay.admin.v1.ErrorDetail
  */
@@ -28,8 +28,8 @@ export type ErrorDetail = Message<"relay.admin.v1.ErrorDetail"> & {
 };
 
 /**
- * ErrorDetail goes with an error of code INVALID_ARGUMENT and says which field
- * of the request is wrong; the error's message says how.
+ * ErrorDetail is in the details of an INVALID_ARGUMENT error and says which
+ * field of the request is invalid; the error's message says why.
  *
  * @generated from message relay.admin.v1.ErrorDetail
  */

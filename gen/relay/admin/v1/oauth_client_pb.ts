@@ -28,8 +28,8 @@ export type OAuthClient = Message<"relay.admin.v1.OAuthClient"> & {
   publicKey: string;
 
   /**
-   * The provider's name; an alias is taken for it. Required. Its definition has
-   * an oauth2.token_endpoint: without one, no client is of use.
+   * The provider's name; an alias is replaced by it. Required. The provider
+   * must have oauth1 or an oauth2.token_endpoint.
    *
    * @generated from field: string provider_name = 2;
    */
@@ -43,8 +43,8 @@ export type OAuthClient = Message<"relay.admin.v1.OAuthClient"> & {
   clientId: string;
 
   /**
-   * RFC 6749 section 2.3.1; empty for a public client. Input only: it is
-   * sealed, and no answer holds it.
+   * RFC 6749 section 2.3.1; empty for a public client. Input only: it is stored
+   * sealed and never returned.
    *
    * @generated from field: string client_secret = 4;
    */
@@ -58,8 +58,8 @@ export type OAuthClient = Message<"relay.admin.v1.OAuthClient"> & {
   hasClientSecret: boolean;
 
   /**
-   * Scope to ask users for, as the provider writes it; the definition's default
-   * when empty.
+   * Scope to request, in the provider's notation; empty: the provider
+   * definition's default.
    *
    * @generated from field: string scope = 6;
    */
@@ -73,23 +73,23 @@ export type OAuthClient = Message<"relay.admin.v1.OAuthClient"> & {
   originParameters: { [key: string]: string };
 
   /**
-   * When it was changed last. Output only.
+   * When it was last changed. Output only.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 8;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * Changes with every change (AIP-154). Output only; requests that carry it
-   * are refused with ABORTED when the client was changed since.
+   * Version of the client (AIP-154). Output only; a request that includes it is
+   * refused with ABORTED if the client was changed since.
    *
    * @generated from field: string etag = 9;
    */
   etag: string;
 
   /**
-   * Since when the provider refuses the client (`invalid_client`), as a refresh
-   * has found; unset when it does not. Output only.
+   * Since when the provider refuses the client (`invalid_client`), found by a
+   * refresh; unset if it does not. Output only.
    *
    * @generated from field: google.protobuf.Timestamp refused_time = 10;
    */
@@ -110,8 +110,8 @@ export type OAuthClientJson = {
   publicKey?: string;
 
   /**
-   * The provider's name; an alias is taken for it. Required. Its definition has
-   * an oauth2.token_endpoint: without one, no client is of use.
+   * The provider's name; an alias is replaced by it. Required. The provider
+   * must have oauth1 or an oauth2.token_endpoint.
    *
    * @generated from field: string provider_name = 2;
    */
@@ -125,8 +125,8 @@ export type OAuthClientJson = {
   clientId?: string;
 
   /**
-   * RFC 6749 section 2.3.1; empty for a public client. Input only: it is
-   * sealed, and no answer holds it.
+   * RFC 6749 section 2.3.1; empty for a public client. Input only: it is stored
+   * sealed and never returned.
    *
    * @generated from field: string client_secret = 4;
    */
@@ -140,8 +140,8 @@ export type OAuthClientJson = {
   hasClientSecret?: boolean;
 
   /**
-   * Scope to ask users for, as the provider writes it; the definition's default
-   * when empty.
+   * Scope to request, in the provider's notation; empty: the provider
+   * definition's default.
    *
    * @generated from field: string scope = 6;
    */
@@ -155,23 +155,23 @@ export type OAuthClientJson = {
   originParameters?: { [key: string]: string };
 
   /**
-   * When it was changed last. Output only.
+   * When it was last changed. Output only.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 8;
    */
   updateTime?: TimestampJson;
 
   /**
-   * Changes with every change (AIP-154). Output only; requests that carry it
-   * are refused with ABORTED when the client was changed since.
+   * Version of the client (AIP-154). Output only; a request that includes it is
+   * refused with ABORTED if the client was changed since.
    *
    * @generated from field: string etag = 9;
    */
   etag?: string;
 
   /**
-   * Since when the provider refuses the client (`invalid_client`), as a refresh
-   * has found; unset when it does not. Output only.
+   * Since when the provider refuses the client (`invalid_client`), found by a
+   * refresh; unset if it does not. Output only.
    *
    * @generated from field: google.protobuf.Timestamp refused_time = 10;
    */
@@ -255,7 +255,7 @@ export type ListOAuthClientsRequest = Message<"relay.admin.v1.ListOAuthClientsRe
   pageSize: number;
 
   /**
-   * next_page_token of the answer before; the first page without it.
+   * next_page_token of the previous response; empty: the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -283,7 +283,7 @@ export type ListOAuthClientsRequestJson = {
   pageSize?: number;
 
   /**
-   * next_page_token of the answer before; the first page without it.
+   * next_page_token of the previous response; empty: the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -304,14 +304,14 @@ export const ListOAuthClientsRequestSchema: GenMessage<ListOAuthClientsRequest, 
  */
 export type ListOAuthClientsResponse = Message<"relay.admin.v1.ListOAuthClientsResponse"> & {
   /**
-   * In the order of their providers' names.
+   * By provider name.
    *
    * @generated from field: repeated relay.admin.v1.OAuthClient oauth_clients = 1;
    */
   oauthClients: OAuthClient[];
 
   /**
-   * Asks for the next page; empty when this is the last.
+   * For the next page; empty: this is the last.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -325,14 +325,14 @@ export type ListOAuthClientsResponse = Message<"relay.admin.v1.ListOAuthClientsR
  */
 export type ListOAuthClientsResponseJson = {
   /**
-   * In the order of their providers' names.
+   * By provider name.
    *
    * @generated from field: repeated relay.admin.v1.OAuthClient oauth_clients = 1;
    */
   oauthClients?: OAuthClientJson[];
 
   /**
-   * Asks for the next page; empty when this is the last.
+   * For the next page; empty: this is the last.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -353,7 +353,7 @@ export const ListOAuthClientsResponseSchema: GenMessage<ListOAuthClientsResponse
  */
 export type CreateOAuthClientRequest = Message<"relay.admin.v1.CreateOAuthClientRequest"> & {
   /**
-   * What is to be stored; output-only fields are ignored. Required.
+   * The client; output-only fields are ignored. Required.
    *
    * @generated from field: relay.admin.v1.OAuthClient oauth_client = 1;
    */
@@ -367,7 +367,7 @@ export type CreateOAuthClientRequest = Message<"relay.admin.v1.CreateOAuthClient
  */
 export type CreateOAuthClientRequestJson = {
   /**
-   * What is to be stored; output-only fields are ignored. Required.
+   * The client; output-only fields are ignored. Required.
    *
    * @generated from field: relay.admin.v1.OAuthClient oauth_client = 1;
    */
@@ -382,14 +382,14 @@ export const CreateOAuthClientRequestSchema: GenMessage<CreateOAuthClientRequest
   messageDesc(file_relay_admin_v1_oauth_client, 4);
 
 /**
- * UpdateOAuthClientRequest holds what is to be changed.
+ * UpdateOAuthClientRequest holds the changes.
  *
  * @generated from message relay.admin.v1.UpdateOAuthClientRequest
  */
 export type UpdateOAuthClientRequest = Message<"relay.admin.v1.UpdateOAuthClientRequest"> & {
   /**
    * public_key and provider_name, and new values of the fields that the mask
-   * names. With its etag, nothing is changed when somebody else has changed the
+   * names. With its etag, nothing is changed if someone else has changed the
    * client since. Required.
    *
    * @generated from field: relay.admin.v1.OAuthClient oauth_client = 1;
@@ -397,8 +397,8 @@ export type UpdateOAuthClientRequest = Message<"relay.admin.v1.UpdateOAuthClient
   oauthClient?: OAuthClient | undefined;
 
   /**
-   * Fields to change; `*` for all. Without it, those that are not empty. Others
-   * than client_id, client_secret, scope and origin_parameters are
+   * Fields to change; `*`: all. Without a mask, the non-empty fields. Other
+   * fields than client_id, client_secret, scope and origin_parameters are
    * INVALID_ARGUMENT.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
@@ -414,14 +414,14 @@ export type UpdateOAuthClientRequest = Message<"relay.admin.v1.UpdateOAuthClient
 };
 
 /**
- * UpdateOAuthClientRequest holds what is to be changed.
+ * UpdateOAuthClientRequest holds the changes.
  *
  * @generated from message relay.admin.v1.UpdateOAuthClientRequest
  */
 export type UpdateOAuthClientRequestJson = {
   /**
    * public_key and provider_name, and new values of the fields that the mask
-   * names. With its etag, nothing is changed when somebody else has changed the
+   * names. With its etag, nothing is changed if someone else has changed the
    * client since. Required.
    *
    * @generated from field: relay.admin.v1.OAuthClient oauth_client = 1;
@@ -429,8 +429,8 @@ export type UpdateOAuthClientRequestJson = {
   oauthClient?: OAuthClientJson;
 
   /**
-   * Fields to change; `*` for all. Without it, those that are not empty. Others
-   * than client_id, client_secret, scope and origin_parameters are
+   * Fields to change; `*`: all. Without a mask, the non-empty fields. Other
+   * fields than client_id, client_secret, scope and origin_parameters are
    * INVALID_ARGUMENT.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
@@ -516,15 +516,15 @@ export const DeleteOAuthClientRequestSchema: GenMessage<DeleteOAuthClientRequest
   messageDesc(file_relay_admin_v1_oauth_client, 6);
 
 /**
- * OAuthClientService administers the OAuth clients of applications at
- * providers, with which users connect and their tokens are refreshed. An
- * application has one at most for each provider.
+ * OAuthClientService manages the OAuth clients of applications, with which
+ * users connect and tokens are refreshed. An application has at most one per
+ * provider.
  *
  * @generated from service relay.admin.v1.OAuthClientService
  */
 export const OAuthClientService: GenService<{
   /**
-   * GetOAuthClient answers with one client. NOT_FOUND when there is none.
+   * GetOAuthClient returns one client, or NOT_FOUND.
    *
    * @generated from rpc relay.admin.v1.OAuthClientService.GetOAuthClient
    */
@@ -534,8 +534,7 @@ export const OAuthClientService: GenService<{
     output: typeof OAuthClientSchema;
   },
   /**
-   * ListOAuthClients lists an application's clients in the order of their
-   * providers' names.
+   * ListOAuthClients lists an application's clients by provider name.
    *
    * @generated from rpc relay.admin.v1.OAuthClientService.ListOAuthClients
    */
@@ -545,8 +544,8 @@ export const OAuthClientService: GenService<{
     output: typeof ListOAuthClientsResponseSchema;
   },
   /**
-   * CreateOAuthClient stores a client. ALREADY_EXISTS when the application has
-   * one at this provider.
+   * CreateOAuthClient stores a client. ALREADY_EXISTS if the application has
+   * one for this provider.
    *
    * @generated from rpc relay.admin.v1.OAuthClientService.CreateOAuthClient
    */
@@ -566,8 +565,8 @@ export const OAuthClientService: GenService<{
     output: typeof OAuthClientSchema;
   },
   /**
-   * DeleteOAuthClient deletes a client here. Tokens that end can then no longer
-   * be refreshed.
+   * DeleteOAuthClient deletes a client from the relay. Tokens can then no
+   * longer be refreshed.
    *
    * @generated from rpc relay.admin.v1.OAuthClientService.DeleteOAuthClient
    */

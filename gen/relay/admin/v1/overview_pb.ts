@@ -15,7 +15,7 @@ export const file_relay_admin_v1_overview: GenFile = /*@__PURE__*/
   fileDesc("Ch1yZWxheS9hZG1pbi92MS9vdmVydmlldy5wcm90bxIOcmVsYXkuYWRtaW4udjEiFAoSR2V0T3ZlcnZpZXdSZXF1ZXN0ImAKCE92ZXJ2aWV3Ei0KCmF0dGVudGlvbnMYASADKAsyGS5yZWxheS5hZG1pbi52MS5BdHRlbnRpb24SDwoHdmVyc2lvbhgCIAEoCRIUCgxub2RlX3ZlcnNpb24YAyABKAki1AMKCUF0dGVudGlvbhIsCgRraW5kGAEgASgOMh4ucmVsYXkuYWRtaW4udjEuQXR0ZW50aW9uLktpbmQSDQoFY291bnQYAiABKAUSEgoKcHVibGljX2tleRgDIAEoCRIVCg1wcm92aWRlcl9uYW1lGAQgASgJEi4KCnNpbmNlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB21lc3NhZ2UYBiABKAkinQIKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEhcKE0tJTkRfU1RPUkVfTk9UX1dFTEwQARIZChVLSU5EX0RJU0tfTkVBUkxZX0ZVTEwQAhIXChNLSU5EX0NMSUVOVF9SRUZVU0VEEAMSGAoUS0lORF9SRUZSRVNIX0ZBSUxJTkcQBBIhCh1LSU5EX1JFQVVUSE9SSVpBVElPTl9SRVFVSVJFRBAFEhcKE0tJTkRfRVZFTlRTX1dBSVRJTkcQBhIYChRLSU5EX0VWRU5UU19HSVZFTl9VUBAHEhYKEktJTkRfS0VZX1RPX1JPVEFURRAIEhYKEktJTkRfQ0xPQ0tfRElGRkVSUxAJEhIKDktJTkRfTk9ERV9FTkRTEAoivAEKEUdldEZpZ3VyZXNSZXF1ZXN0EjgKBnBlcmlvZBgBIAEoDjIoLnJlbGF5LmFkbWluLnYxLkdldEZpZ3VyZXNSZXF1ZXN0LlBlcmlvZBISCgpwdWJsaWNfa2V5GAIgASgJEhUKDXByb3ZpZGVyX25hbWUYAyABKAkiQgoGUGVyaW9kEhYKElBFUklPRF9VTlNQRUNJRklFRBAAEg8KC1BFUklPRF9IT1VSEAESDwoLUEVSSU9EX1dFRUsQAiK1AgoSR2V0RmlndXJlc1Jlc3BvbnNlEiYKBXRvdGFsGAEgASgLMhcucmVsYXkuYWRtaW4udjEuRmlndXJlcxIrCgZwb2ludHMYAiADKAsyGy5yZWxheS5hZG1pbi52MS5GaWd1cmVQb2ludBIuCgpzdGFydF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg5wb2ludF9kdXJhdGlvbhgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhI0CgxhcHBsaWNhdGlvbnMYBSADKAsyHi5yZWxheS5hZG1pbi52MS5TdWJqZWN0RmlndXJlcxIxCglwcm92aWRlcnMYBiADKAsyHi5yZWxheS5hZG1pbi52MS5TdWJqZWN0RmlndXJlcyKRAgoHRmlndXJlcxISCgpjYWxsX2NvdW50GAEgASgDEhMKC2Vycm9yX2NvdW50GAIgASgDEioKBXRvdGFsGAMgASgLMhsucmVsYXkuYWRtaW4udjEuUGVyY2VudGlsZXMSKgoFcmVsYXkYBCABKAsyGy5yZWxheS5hZG1pbi52MS5QZXJjZW50aWxlcxIqCgVxdWV1ZRgFIAEoCzIbLnJlbGF5LmFkbWluLnYxLlBlcmNlbnRpbGVzEioKBXRva2VuGAYgASgLMhsucmVsYXkuYWRtaW4udjEuUGVyY2VudGlsZXMSLQoIcHJvdmlkZXIYByABKAsyGy5yZWxheS5hZG1pbi52MS5QZXJjZW50aWxlcyKFAQoLUGVyY2VudGlsZXMSJgoDcDUwGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiYKA3A5NRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhImCgNwOTkYAyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iZwoLRmlndXJlUG9pbnQSLgoKc3RhcnRfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKAoHZmlndXJlcxgCIAEoCzIXLnJlbGF5LmFkbWluLnYxLkZpZ3VyZXMiZQoOU3ViamVjdEZpZ3VyZXMSEgoKcHVibGljX2tleRgBIAEoCRIVCg1wcm92aWRlcl9uYW1lGAIgASgJEigKB2ZpZ3VyZXMYAyABKAsyFy5yZWxheS5hZG1pbi52MS5GaWd1cmVzMr0BCg9PdmVydmlld1NlcnZpY2USUAoLR2V0T3ZlcnZpZXcSIi5yZWxheS5hZG1pbi52MS5HZXRPdmVydmlld1JlcXVlc3QaGC5yZWxheS5hZG1pbi52MS5PdmVydmlldyIDkAIBElgKCkdldEZpZ3VyZXMSIS5yZWxheS5hZG1pbi52MS5HZXRGaWd1cmVzUmVxdWVzdBoiLnJlbGF5LmFkbWluLnYxLkdldEZpZ3VyZXNSZXNwb25zZSIDkAIBQl0KGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQg1PdmVydmlld1Byb3RvUAFaLnByb3ZpZGVyLWNhbGwtcmVsYXkvZ2VuL3JlbGF5L2FkbWluL3YxO2FkbWludjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
- * GetOverviewRequest asks how the relay stands.
+ * GetOverviewRequest asks for the overview.
  *
  * @generated from message relay.admin.v1.GetOverviewRequest
  */
@@ -23,7 +23,7 @@ export type GetOverviewRequest = Message<"relay.admin.v1.GetOverviewRequest"> & 
 };
 
 /**
- * GetOverviewRequest asks how the relay stands.
+ * GetOverviewRequest asks for the overview.
  *
  * @generated from message relay.admin.v1.GetOverviewRequest
  */
@@ -38,13 +38,13 @@ export const GetOverviewRequestSchema: GenMessage<GetOverviewRequest, {jsonType:
   messageDesc(file_relay_admin_v1_overview, 0);
 
 /**
- * Overview is how the relay stands.
+ * Overview is the state of the relay.
  *
  * @generated from message relay.admin.v1.Overview
  */
 export type Overview = Message<"relay.admin.v1.Overview"> & {
   /**
-   * What needs attention, the most urgent first; empty when nothing does.
+   * What needs attention, most urgent first; empty: nothing.
    *
    * @generated from field: repeated relay.admin.v1.Attention attentions = 1;
    */
@@ -58,7 +58,7 @@ export type Overview = Message<"relay.admin.v1.Overview"> & {
   version: string;
 
   /**
-   * Version of Node.js that it runs on.
+   * Version of Node.js it runs on.
    *
    * @generated from field: string node_version = 3;
    */
@@ -66,13 +66,13 @@ export type Overview = Message<"relay.admin.v1.Overview"> & {
 };
 
 /**
- * Overview is how the relay stands.
+ * Overview is the state of the relay.
  *
  * @generated from message relay.admin.v1.Overview
  */
 export type OverviewJson = {
   /**
-   * What needs attention, the most urgent first; empty when nothing does.
+   * What needs attention, most urgent first; empty: nothing.
    *
    * @generated from field: repeated relay.admin.v1.Attention attentions = 1;
    */
@@ -86,7 +86,7 @@ export type OverviewJson = {
   version?: string;
 
   /**
-   * Version of Node.js that it runs on.
+   * Version of Node.js it runs on.
    *
    * @generated from field: string node_version = 3;
    */
@@ -101,7 +101,7 @@ export const OverviewSchema: GenMessage<Overview, {jsonType: OverviewJson}> = /*
   messageDesc(file_relay_admin_v1_overview, 1);
 
 /**
- * Attention is one thing that needs it.
+ * Attention is one thing that needs attention.
  *
  * @generated from message relay.admin.v1.Attention
  */
@@ -114,35 +114,35 @@ export type Attention = Message<"relay.admin.v1.Attention"> & {
   kind: Attention_Kind;
 
   /**
-   * How many there are; 100 stands for 100 or more. 0 where nothing is counted.
+   * How many there are; 100 means 100 or more. 0 if this is not counted.
    *
    * @generated from field: int32 count = 2;
    */
   count: number;
 
   /**
-   * The application's public key; empty where it is about several, or none.
+   * The application's public key; empty if it concerns several, or none.
    *
    * @generated from field: string public_key = 3;
    */
   publicKey: string;
 
   /**
-   * The provider's name; empty where it is about several, or none.
+   * The provider's name; empty if it concerns several, or none.
    *
    * @generated from field: string provider_name = 4;
    */
   providerName: string;
 
   /**
-   * Since when; unset where that is not known.
+   * Since when; unset if unknown.
    *
    * @generated from field: google.protobuf.Timestamp since_time = 5;
    */
   sinceTime?: Timestamp | undefined;
 
   /**
-   * What else there is to say, in a sentence; may be empty.
+   * More about it, as a sentence; may be empty.
    *
    * @generated from field: string message = 6;
    */
@@ -150,7 +150,7 @@ export type Attention = Message<"relay.admin.v1.Attention"> & {
 };
 
 /**
- * Attention is one thing that needs it.
+ * Attention is one thing that needs attention.
  *
  * @generated from message relay.admin.v1.Attention
  */
@@ -163,35 +163,35 @@ export type AttentionJson = {
   kind?: Attention_KindJson;
 
   /**
-   * How many there are; 100 stands for 100 or more. 0 where nothing is counted.
+   * How many there are; 100 means 100 or more. 0 if this is not counted.
    *
    * @generated from field: int32 count = 2;
    */
   count?: number;
 
   /**
-   * The application's public key; empty where it is about several, or none.
+   * The application's public key; empty if it concerns several, or none.
    *
    * @generated from field: string public_key = 3;
    */
   publicKey?: string;
 
   /**
-   * The provider's name; empty where it is about several, or none.
+   * The provider's name; empty if it concerns several, or none.
    *
    * @generated from field: string provider_name = 4;
    */
   providerName?: string;
 
   /**
-   * Since when; unset where that is not known.
+   * Since when; unset if unknown.
    *
    * @generated from field: google.protobuf.Timestamp since_time = 5;
    */
   sinceTime?: TimestampJson;
 
   /**
-   * What else there is to say, in a sentence; may be empty.
+   * More about it, as a sentence; may be empty.
    *
    * @generated from field: string message = 6;
    */
@@ -219,7 +219,7 @@ export enum Attention_Kind {
   UNSPECIFIED = 0,
 
   /**
-   * A look at the store found something wrong; message says what.
+   * A check of the store failed; message says how.
    *
    * @generated from enum value: KIND_STORE_NOT_WELL = 1;
    */
@@ -254,21 +254,21 @@ export enum Attention_Kind {
   REAUTHORIZATION_REQUIRED = 5,
 
   /**
-   * An application's events wait to be delivered.
+   * An application's webhook events are waiting.
    *
    * @generated from enum value: KIND_EVENTS_WAITING = 6;
    */
   EVENTS_WAITING = 6,
 
   /**
-   * An application's events were given up.
+   * Delivery of an application's webhook events was given up.
    *
    * @generated from enum value: KIND_EVENTS_GIVEN_UP = 7;
    */
   EVENTS_GIVEN_UP = 7,
 
   /**
-   * The key that seals tokens is old.
+   * The encryption key of the store is old.
    *
    * @generated from enum value: KIND_KEY_TO_ROTATE = 8;
    */
@@ -283,8 +283,8 @@ export enum Attention_Kind {
   CLOCK_DIFFERS = 9,
 
   /**
-   * The line of Node.js that the relay runs on gets no more security fixes, or
-   * will not within 90 days; message says from when on.
+   * The Node.js release line is out of security support, or will be within 90
+   * days; message says when.
    *
    * @generated from enum value: KIND_NODE_ENDS = 10;
    */
@@ -311,7 +311,7 @@ export const Attention_KindSchema: GenEnum<Attention_Kind, Attention_KindJson> =
  */
 export type GetFiguresRequest = Message<"relay.admin.v1.GetFiguresRequest"> & {
   /**
-   * Of which time; the last hour by default.
+   * The period; the last hour by default.
    *
    * @generated from field: relay.admin.v1.GetFiguresRequest.Period period = 1;
    */
@@ -325,9 +325,8 @@ export type GetFiguresRequest = Message<"relay.admin.v1.GetFiguresRequest"> & {
   publicKey: string;
 
   /**
-   * Only of this provider; together with public_key, of the calls of the one to
-   * the other. Each process of a relay tells 500 such pairs apart in one minute
-   * or hour.
+   * Only of this provider; with public_key, of that application's calls to this
+   * provider. Each process counts at most 500 such pairs per minute or hour.
    *
    * @generated from field: string provider_name = 3;
    */
@@ -341,7 +340,7 @@ export type GetFiguresRequest = Message<"relay.admin.v1.GetFiguresRequest"> & {
  */
 export type GetFiguresRequestJson = {
   /**
-   * Of which time; the last hour by default.
+   * The period; the last hour by default.
    *
    * @generated from field: relay.admin.v1.GetFiguresRequest.Period period = 1;
    */
@@ -355,9 +354,8 @@ export type GetFiguresRequestJson = {
   publicKey?: string;
 
   /**
-   * Only of this provider; together with public_key, of the calls of the one to
-   * the other. Each process of a relay tells 500 such pairs apart in one minute
-   * or hour.
+   * Only of this provider; with public_key, of that application's calls to this
+   * provider. Each process counts at most 500 such pairs per minute or hour.
    *
    * @generated from field: string provider_name = 3;
    */
@@ -372,7 +370,7 @@ export const GetFiguresRequestSchema: GenMessage<GetFiguresRequest, {jsonType: G
   messageDesc(file_relay_admin_v1_overview, 3);
 
 /**
- * Period is the time that figures are of.
+ * Period is a period of time.
  *
  * @generated from enum relay.admin.v1.GetFiguresRequest.Period
  */
@@ -400,7 +398,7 @@ export enum GetFiguresRequest_Period {
 }
 
 /**
- * Period is the time that figures are of.
+ * Period is a period of time.
  *
  * @generated from enum relay.admin.v1.GetFiguresRequest.Period
  */
@@ -419,43 +417,43 @@ export const GetFiguresRequest_PeriodSchema: GenEnum<GetFiguresRequest_Period, G
  */
 export type GetFiguresResponse = Message<"relay.admin.v1.GetFiguresResponse"> & {
   /**
-   * Of the whole time.
+   * For the whole period.
    *
    * @generated from field: relay.admin.v1.Figures total = 1;
    */
   total?: Figures | undefined;
 
   /**
-   * By minute or hour, the oldest first; those without a call are left out.
+   * By minute or hour, oldest first; those without a call are omitted.
    *
    * @generated from field: repeated relay.admin.v1.FigurePoint points = 2;
    */
   points: FigurePoint[];
 
   /**
-   * Where the first point would begin.
+   * Start of the period.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 3;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * How long each point is.
+   * Duration of each point.
    *
    * @generated from field: google.protobuf.Duration point_duration = 4;
    */
   pointDuration?: Duration | undefined;
 
   /**
-   * Of each application, those with most calls first, 20 at most. Only in an
-   * answer to a request that names neither application nor provider.
+   * By application, most calls first, at most 20. Only if the request names
+   * neither an application nor a provider.
    *
    * @generated from field: repeated relay.admin.v1.SubjectFigures applications = 5;
    */
   applications: SubjectFigures[];
 
   /**
-   * The same of each provider.
+   * The same by provider.
    *
    * @generated from field: repeated relay.admin.v1.SubjectFigures providers = 6;
    */
@@ -469,43 +467,43 @@ export type GetFiguresResponse = Message<"relay.admin.v1.GetFiguresResponse"> & 
  */
 export type GetFiguresResponseJson = {
   /**
-   * Of the whole time.
+   * For the whole period.
    *
    * @generated from field: relay.admin.v1.Figures total = 1;
    */
   total?: FiguresJson;
 
   /**
-   * By minute or hour, the oldest first; those without a call are left out.
+   * By minute or hour, oldest first; those without a call are omitted.
    *
    * @generated from field: repeated relay.admin.v1.FigurePoint points = 2;
    */
   points?: FigurePointJson[];
 
   /**
-   * Where the first point would begin.
+   * Start of the period.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 3;
    */
   startTime?: TimestampJson;
 
   /**
-   * How long each point is.
+   * Duration of each point.
    *
    * @generated from field: google.protobuf.Duration point_duration = 4;
    */
   pointDuration?: DurationJson;
 
   /**
-   * Of each application, those with most calls first, 20 at most. Only in an
-   * answer to a request that names neither application nor provider.
+   * By application, most calls first, at most 20. Only if the request names
+   * neither an application nor a provider.
    *
    * @generated from field: repeated relay.admin.v1.SubjectFigures applications = 5;
    */
   applications?: SubjectFiguresJson[];
 
   /**
-   * The same of each provider.
+   * The same by provider.
    *
    * @generated from field: repeated relay.admin.v1.SubjectFigures providers = 6;
    */
@@ -520,20 +518,20 @@ export const GetFiguresResponseSchema: GenMessage<GetFiguresResponse, {jsonType:
   messageDesc(file_relay_admin_v1_overview, 4);
 
 /**
- * Figures are counts of calls, and how long they took.
+ * Figures are counts and durations of calls.
  *
  * @generated from message relay.admin.v1.Figures
  */
 export type Figures = Message<"relay.admin.v1.Figures"> & {
   /**
-   * Calls.
+   * Number of calls.
    *
    * @generated from field: int64 call_count = 1;
    */
   callCount: bigint;
 
   /**
-   * Those of them that ended with an error type.
+   * Number of calls that ended with an error type.
    *
    * @generated from field: int64 error_count = 2;
    */
@@ -547,28 +545,28 @@ export type Figures = Message<"relay.admin.v1.Figures"> & {
   total?: Percentiles | undefined;
 
   /**
-   * The relay's own time: what is left of the whole.
+   * The relay's own time: the rest.
    *
    * @generated from field: relay.admin.v1.Percentiles relay = 4;
    */
   relay?: Percentiles | undefined;
 
   /**
-   * The wait for a turn among the calls to the origin.
+   * Time in the queue for the origin.
    *
    * @generated from field: relay.admin.v1.Percentiles queue = 5;
    */
   queue?: Percentiles | undefined;
 
   /**
-   * The wait for an access token.
+   * Time until an access token was available.
    *
    * @generated from field: relay.admin.v1.Percentiles token = 6;
    */
   token?: Percentiles | undefined;
 
   /**
-   * The wait for the provider.
+   * Time until the provider answered.
    *
    * @generated from field: relay.admin.v1.Percentiles provider = 7;
    */
@@ -576,20 +574,20 @@ export type Figures = Message<"relay.admin.v1.Figures"> & {
 };
 
 /**
- * Figures are counts of calls, and how long they took.
+ * Figures are counts and durations of calls.
  *
  * @generated from message relay.admin.v1.Figures
  */
 export type FiguresJson = {
   /**
-   * Calls.
+   * Number of calls.
    *
    * @generated from field: int64 call_count = 1;
    */
   callCount?: string;
 
   /**
-   * Those of them that ended with an error type.
+   * Number of calls that ended with an error type.
    *
    * @generated from field: int64 error_count = 2;
    */
@@ -603,28 +601,28 @@ export type FiguresJson = {
   total?: PercentilesJson;
 
   /**
-   * The relay's own time: what is left of the whole.
+   * The relay's own time: the rest.
    *
    * @generated from field: relay.admin.v1.Percentiles relay = 4;
    */
   relay?: PercentilesJson;
 
   /**
-   * The wait for a turn among the calls to the origin.
+   * Time in the queue for the origin.
    *
    * @generated from field: relay.admin.v1.Percentiles queue = 5;
    */
   queue?: PercentilesJson;
 
   /**
-   * The wait for an access token.
+   * Time until an access token was available.
    *
    * @generated from field: relay.admin.v1.Percentiles token = 6;
    */
   token?: PercentilesJson;
 
   /**
-   * The wait for the provider.
+   * Time until the provider answered.
    *
    * @generated from field: relay.admin.v1.Percentiles provider = 7;
    */
@@ -639,27 +637,27 @@ export const FiguresSchema: GenMessage<Figures, {jsonType: FiguresJson}> = /*@__
   messageDesc(file_relay_admin_v1_overview, 5);
 
 /**
- * Percentiles are right to a tenth.
+ * Percentiles of a duration, accurate to 10 %.
  *
  * @generated from message relay.admin.v1.Percentiles
  */
 export type Percentiles = Message<"relay.admin.v1.Percentiles"> & {
   /**
-   * Half of the calls took no longer.
+   * 50th percentile.
    *
    * @generated from field: google.protobuf.Duration p50 = 1;
    */
   p50?: Duration | undefined;
 
   /**
-   * 95 of 100 took no longer.
+   * 95th percentile.
    *
    * @generated from field: google.protobuf.Duration p95 = 2;
    */
   p95?: Duration | undefined;
 
   /**
-   * 99 of 100 took no longer.
+   * 99th percentile.
    *
    * @generated from field: google.protobuf.Duration p99 = 3;
    */
@@ -667,27 +665,27 @@ export type Percentiles = Message<"relay.admin.v1.Percentiles"> & {
 };
 
 /**
- * Percentiles are right to a tenth.
+ * Percentiles of a duration, accurate to 10 %.
  *
  * @generated from message relay.admin.v1.Percentiles
  */
 export type PercentilesJson = {
   /**
-   * Half of the calls took no longer.
+   * 50th percentile.
    *
    * @generated from field: google.protobuf.Duration p50 = 1;
    */
   p50?: DurationJson;
 
   /**
-   * 95 of 100 took no longer.
+   * 95th percentile.
    *
    * @generated from field: google.protobuf.Duration p95 = 2;
    */
   p95?: DurationJson;
 
   /**
-   * 99 of 100 took no longer.
+   * 99th percentile.
    *
    * @generated from field: google.protobuf.Duration p99 = 3;
    */
@@ -702,20 +700,20 @@ export const PercentilesSchema: GenMessage<Percentiles, {jsonType: PercentilesJs
   messageDesc(file_relay_admin_v1_overview, 6);
 
 /**
- * FigurePoint are the figures of one minute or hour.
+ * FigurePoint holds the figures of one minute or hour.
  *
  * @generated from message relay.admin.v1.FigurePoint
  */
 export type FigurePoint = Message<"relay.admin.v1.FigurePoint"> & {
   /**
-   * When it begins.
+   * Its start.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 1;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * Of the calls that ended in it.
+   * Calls that ended in it.
    *
    * @generated from field: relay.admin.v1.Figures figures = 2;
    */
@@ -723,20 +721,20 @@ export type FigurePoint = Message<"relay.admin.v1.FigurePoint"> & {
 };
 
 /**
- * FigurePoint are the figures of one minute or hour.
+ * FigurePoint holds the figures of one minute or hour.
  *
  * @generated from message relay.admin.v1.FigurePoint
  */
 export type FigurePointJson = {
   /**
-   * When it begins.
+   * Its start.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 1;
    */
   startTime?: TimestampJson;
 
   /**
-   * Of the calls that ended in it.
+   * Calls that ended in it.
    *
    * @generated from field: relay.admin.v1.Figures figures = 2;
    */
@@ -751,14 +749,14 @@ export const FigurePointSchema: GenMessage<FigurePoint, {jsonType: FigurePointJs
   messageDesc(file_relay_admin_v1_overview, 7);
 
 /**
- * SubjectFigures are the figures of one application or provider.
+ * SubjectFigures holds the figures of one application or provider.
  *
  * @generated from message relay.admin.v1.SubjectFigures
  */
 export type SubjectFigures = Message<"relay.admin.v1.SubjectFigures"> & {
   /**
-   * The application's public key; empty for a provider, and for an application
-   * that was deleted since.
+   * The application's public key; empty for a provider, and for a deleted
+   * application.
    *
    * @generated from field: string public_key = 1;
    */
@@ -772,7 +770,7 @@ export type SubjectFigures = Message<"relay.admin.v1.SubjectFigures"> & {
   providerName: string;
 
   /**
-   * Of its calls.
+   * Figures of its calls.
    *
    * @generated from field: relay.admin.v1.Figures figures = 3;
    */
@@ -780,14 +778,14 @@ export type SubjectFigures = Message<"relay.admin.v1.SubjectFigures"> & {
 };
 
 /**
- * SubjectFigures are the figures of one application or provider.
+ * SubjectFigures holds the figures of one application or provider.
  *
  * @generated from message relay.admin.v1.SubjectFigures
  */
 export type SubjectFiguresJson = {
   /**
-   * The application's public key; empty for a provider, and for an application
-   * that was deleted since.
+   * The application's public key; empty for a provider, and for a deleted
+   * application.
    *
    * @generated from field: string public_key = 1;
    */
@@ -801,7 +799,7 @@ export type SubjectFiguresJson = {
   providerName?: string;
 
   /**
-   * Of its calls.
+   * Figures of its calls.
    *
    * @generated from field: relay.admin.v1.Figures figures = 3;
    */
@@ -816,15 +814,14 @@ export const SubjectFiguresSchema: GenMessage<SubjectFigures, {jsonType: Subject
   messageDesc(file_relay_admin_v1_overview, 8);
 
 /**
- * OverviewService tells how the relay does: what needs an operator's attention,
- * and figures of the calls of the last hour and week, of all relays that share
- * the database.
+ * OverviewService shows what needs an operator's attention, and call figures of
+ * the last hour and week, for all relays that share the database.
  *
  * @generated from service relay.admin.v1.OverviewService
  */
 export const OverviewService: GenService<{
   /**
-   * GetOverview answers with what needs attention.
+   * GetOverview returns what needs attention.
    *
    * @generated from rpc relay.admin.v1.OverviewService.GetOverview
    */
@@ -834,8 +831,8 @@ export const OverviewService: GenService<{
     output: typeof OverviewSchema;
   },
   /**
-   * GetFigures answers with figures of calls. Streamed answers count until
-   * their head. What was counted in the last seconds may be missing.
+   * GetFigures returns call figures. A streamed answer counts up to its head.
+   * The last few seconds may be missing.
    *
    * @generated from rpc relay.admin.v1.OverviewService.GetFigures
    */

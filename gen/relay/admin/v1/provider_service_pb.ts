@@ -15,7 +15,7 @@ export const file_relay_admin_v1_provider_service: GenFile = /*@__PURE__*/
   fileDesc("CiVyZWxheS9hZG1pbi92MS9wcm92aWRlcl9zZXJ2aWNlLnByb3RvEg5yZWxheS5hZG1pbi52MSLGAQoNUHJvdmlkZXJFbnRyeRIqCghwcm92aWRlchgBIAEoCzIYLnJlbGF5LmFkbWluLnYxLlByb3ZpZGVyEjQKBnNvdXJjZRgCIAEoDjIkLnJlbGF5LmFkbWluLnYxLlByb3ZpZGVyRW50cnkuU291cmNlEgwKBGZpbGUYAyABKAkiRQoGU291cmNlEhYKElNPVVJDRV9VTlNQRUNJRklFRBAAEhIKDlNPVVJDRV9DQVRBTE9HEAESDwoLU09VUkNFX0ZJTEUQAiIrChJHZXRQcm92aWRlclJlcXVlc3QSFQoNcHJvdmlkZXJfbmFtZRgBIAEoCSI9ChRMaXN0UHJvdmlkZXJzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJiChVMaXN0UHJvdmlkZXJzUmVzcG9uc2USMAoJcHJvdmlkZXJzGAEgAygLMh0ucmVsYXkuYWRtaW4udjEuUHJvdmlkZXJFbnRyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkywQEKD1Byb3ZpZGVyU2VydmljZRJQCgtHZXRQcm92aWRlchIiLnJlbGF5LmFkbWluLnYxLkdldFByb3ZpZGVyUmVxdWVzdBodLnJlbGF5LmFkbWluLnYxLlByb3ZpZGVyRW50cnkSXAoNTGlzdFByb3ZpZGVycxIkLnJlbGF5LmFkbWluLnYxLkxpc3RQcm92aWRlcnNSZXF1ZXN0GiUucmVsYXkuYWRtaW4udjEuTGlzdFByb3ZpZGVyc1Jlc3BvbnNlQmQKGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQhRQcm92aWRlclNlcnZpY2VQcm90b1ABWi5wcm92aWRlci1jYWxsLXJlbGF5L2dlbi9yZWxheS9hZG1pbi92MTthZG1pbnYxYgZwcm90bzM", [file_relay_admin_v1_provider]);
 
 /**
- * ProviderEntry is a provider as the service knows it.
+ * ProviderEntry is a provider and where its definition comes from.
  *
  * @generated from message relay.admin.v1.ProviderEntry
  */
@@ -35,7 +35,7 @@ export type ProviderEntry = Message<"relay.admin.v1.ProviderEntry"> & {
   source: ProviderEntry_Source;
 
   /**
-   * The operator's file, as RELAY_PROVIDERS leads to it; empty for one of the
+   * Path of the operator's file, from RELAY_PROVIDERS; empty for the built-in
    * catalogue.
    *
    * @generated from field: string file = 3;
@@ -44,7 +44,7 @@ export type ProviderEntry = Message<"relay.admin.v1.ProviderEntry"> & {
 };
 
 /**
- * ProviderEntry is a provider as the service knows it.
+ * ProviderEntry is a provider and where its definition comes from.
  *
  * @generated from message relay.admin.v1.ProviderEntry
  */
@@ -64,7 +64,7 @@ export type ProviderEntryJson = {
   source?: ProviderEntry_SourceJson;
 
   /**
-   * The operator's file, as RELAY_PROVIDERS leads to it; empty for one of the
+   * Path of the operator's file, from RELAY_PROVIDERS; empty for the built-in
    * catalogue.
    *
    * @generated from field: string file = 3;
@@ -93,14 +93,14 @@ export enum ProviderEntry_Source {
   UNSPECIFIED = 0,
 
   /**
-   * It came with the relay.
+   * The built-in catalogue.
    *
    * @generated from enum value: SOURCE_CATALOG = 1;
    */
   CATALOG = 1,
 
   /**
-   * A file of the operator's, which may override one of the catalogue.
+   * An operator's file, which may override the catalogue.
    *
    * @generated from enum value: SOURCE_FILE = 2;
    */
@@ -169,7 +169,7 @@ export type ListProvidersRequest = Message<"relay.admin.v1.ListProvidersRequest"
   pageSize: number;
 
   /**
-   * next_page_token of the answer before; the first page without it.
+   * next_page_token of the previous response; empty: the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -190,7 +190,7 @@ export type ListProvidersRequestJson = {
   pageSize?: number;
 
   /**
-   * next_page_token of the answer before; the first page without it.
+   * next_page_token of the previous response; empty: the first page.
    *
    * @generated from field: string page_token = 2;
    */
@@ -211,14 +211,14 @@ export const ListProvidersRequestSchema: GenMessage<ListProvidersRequest, {jsonT
  */
 export type ListProvidersResponse = Message<"relay.admin.v1.ListProvidersResponse"> & {
   /**
-   * In the order of their names.
+   * By name.
    *
    * @generated from field: repeated relay.admin.v1.ProviderEntry providers = 1;
    */
   providers: ProviderEntry[];
 
   /**
-   * Asks for the next page; empty when this is the last.
+   * For the next page; empty: this is the last.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -232,14 +232,14 @@ export type ListProvidersResponse = Message<"relay.admin.v1.ListProvidersRespons
  */
 export type ListProvidersResponseJson = {
   /**
-   * In the order of their names.
+   * By name.
    *
    * @generated from field: repeated relay.admin.v1.ProviderEntry providers = 1;
    */
   providers?: ProviderEntryJson[];
 
   /**
-   * Asks for the next page; empty when this is the last.
+   * For the next page; empty: this is the last.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -254,14 +254,14 @@ export const ListProvidersResponseSchema: GenMessage<ListProvidersResponse, {jso
   messageDesc(file_relay_admin_v1_provider_service, 3);
 
 /**
- * ProviderService shows the providers that the service knows. Definitions are
- * files, which are read at start: this service changes none.
+ * ProviderService lists the providers that the relay knows. Definitions are
+ * files that are read at start; this service does not change them.
  *
  * @generated from service relay.admin.v1.ProviderService
  */
 export const ProviderService: GenService<{
   /**
-   * GetProvider answers with one provider. NOT_FOUND when there is none.
+   * GetProvider returns one provider, or NOT_FOUND.
    *
    * @generated from rpc relay.admin.v1.ProviderService.GetProvider
    */
@@ -271,7 +271,7 @@ export const ProviderService: GenService<{
     output: typeof ProviderEntrySchema;
   },
   /**
-   * ListProviders lists the providers in the order of their names.
+   * ListProviders lists providers by name.
    *
    * @generated from rpc relay.admin.v1.ProviderService.ListProviders
    */

@@ -13,7 +13,7 @@ export const file_relay_admin_v1_session: GenFile = /*@__PURE__*/
   fileDesc("ChxyZWxheS9hZG1pbi92MS9zZXNzaW9uLnByb3RvEg5yZWxheS5hZG1pbi52MSITChFHZXRTZXNzaW9uUmVxdWVzdCKkAQoHU2Vzc2lvbhIVCg1vcGVyYXRvcl9uYW1lGAEgASgJEioKBHJvbGUYAiABKA4yHC5yZWxheS5hZG1pbi52MS5TZXNzaW9uLlJvbGUSEQoJcmVsYXlfdXJpGAMgASgJIkMKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEhIKDlJPTEVfUkVBRF9PTkxZEAESEQoNUk9MRV9PUEVSQVRPUhACMl8KDlNlc3Npb25TZXJ2aWNlEk0KCkdldFNlc3Npb24SIS5yZWxheS5hZG1pbi52MS5HZXRTZXNzaW9uUmVxdWVzdBoXLnJlbGF5LmFkbWluLnYxLlNlc3Npb24iA5ACAUJcChpwcm92aWRlcmNhbGxyZWxheS5hZG1pbi52MUIMU2Vzc2lvblByb3RvUAFaLnByb3ZpZGVyLWNhbGwtcmVsYXkvZ2VuL3JlbGF5L2FkbWluL3YxO2FkbWludjFiBnByb3RvMw");
 
 /**
- * GetSessionRequest asks who is asking.
+ * GetSessionRequest has no fields.
  *
  * @generated from message relay.admin.v1.GetSessionRequest
  */
@@ -21,7 +21,7 @@ export type GetSessionRequest = Message<"relay.admin.v1.GetSessionRequest"> & {
 };
 
 /**
- * GetSessionRequest asks who is asking.
+ * GetSessionRequest has no fields.
  *
  * @generated from message relay.admin.v1.GetSessionRequest
  */
@@ -36,7 +36,7 @@ export const GetSessionRequestSchema: GenMessage<GetSessionRequest, {jsonType: G
   messageDesc(file_relay_admin_v1_session, 0);
 
 /**
- * Session is what one admin token is good for.
+ * Session is what an admin token allows.
  *
  * @generated from message relay.admin.v1.Session
  */
@@ -49,15 +49,14 @@ export type Session = Message<"relay.admin.v1.Session"> & {
   operatorName: string;
 
   /**
-   * What it may do.
+   * The token's role.
    *
    * @generated from field: relay.admin.v1.Session.Role role = 2;
    */
   role: Session_Role;
 
   /**
-   * Where callers reach the relay, `https://host`; empty when that is not known
-   * (RELAY_PUBLIC_URL).
+   * The relay's public URL, `https://host` (RELAY_PUBLIC_URL); empty if unknown.
    *
    * @generated from field: string relay_uri = 3;
    */
@@ -65,7 +64,7 @@ export type Session = Message<"relay.admin.v1.Session"> & {
 };
 
 /**
- * Session is what one admin token is good for.
+ * Session is what an admin token allows.
  *
  * @generated from message relay.admin.v1.Session
  */
@@ -78,15 +77,14 @@ export type SessionJson = {
   operatorName?: string;
 
   /**
-   * What it may do.
+   * The token's role.
    *
    * @generated from field: relay.admin.v1.Session.Role role = 2;
    */
   role?: Session_RoleJson;
 
   /**
-   * Where callers reach the relay, `https://host`; empty when that is not known
-   * (RELAY_PUBLIC_URL).
+   * The relay's public URL, `https://host` (RELAY_PUBLIC_URL); empty if unknown.
    *
    * @generated from field: string relay_uri = 3;
    */
@@ -114,14 +112,14 @@ export enum Session_Role {
   UNSPECIFIED = 0,
 
   /**
-   * See everything.
+   * Read everything.
    *
    * @generated from enum value: ROLE_READ_ONLY = 1;
    */
   READ_ONLY = 1,
 
   /**
-   * Change it, too.
+   * Read and change everything.
    *
    * @generated from enum value: ROLE_OPERATOR = 2;
    */
@@ -142,13 +140,13 @@ export const Session_RoleSchema: GenEnum<Session_Role, Session_RoleJson> = /*@__
   enumDesc(file_relay_admin_v1_session, 1, 0);
 
 /**
- * SessionService tells the holder of an admin token what it is good for.
+ * SessionService describes the admin token of the request.
  *
  * @generated from service relay.admin.v1.SessionService
  */
 export const SessionService: GenService<{
   /**
-   * GetSession answers with whoever asks.
+   * GetSession returns the operator's name and role.
    *
    * @generated from rpc relay.admin.v1.SessionService.GetSession
    */

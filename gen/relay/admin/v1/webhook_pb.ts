@@ -15,7 +15,7 @@ export const file_relay_admin_v1_webhook: GenFile = /*@__PURE__*/
   fileDesc("ChxyZWxheS9hZG1pbi92MS93ZWJob29rLnByb3RvEg5yZWxheS5hZG1pbi52MSKwAQoHV2ViaG9vaxISCgpwdWJsaWNfa2V5GAEgASgJEgsKA3VyaRgCIAEoCRIvCgt1cGRhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGwoTd2FpdGluZ19ldmVudF9jb3VudBgEIAEoAxI2ChJ3YWl0aW5nX3NpbmNlX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIicKEUdldFdlYmhvb2tSZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkiPQoRUHV0V2ViaG9va1JlcXVlc3QSKAoHd2ViaG9vaxgBIAEoCzIXLnJlbGF5LmFkbWluLnYxLldlYmhvb2siTgoSUHV0V2ViaG9va1Jlc3BvbnNlEigKB3dlYmhvb2sYASABKAsyFy5yZWxheS5hZG1pbi52MS5XZWJob29rEg4KBnNlY3JldBgCIAEoCSIqChREZWxldGVXZWJob29rUmVxdWVzdBISCgpwdWJsaWNfa2V5GAEgASgJIioKFFNlbmRUZXN0RXZlbnRSZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkiKQoVU2VuZFRlc3RFdmVudFJlc3BvbnNlEhAKCGV2ZW50X2lkGAEgASgJIokDCg9XZWJob29rRGVsaXZlcnkSEAoIZXZlbnRfaWQYASABKAkSDAoEdHlwZRgCIAEoCRIPCgd1c2VyX2lkGAMgASgJEhUKDXByb3ZpZGVyX25hbWUYBCABKAkSOAoHb3V0Y29tZRgFIAEoDjInLnJlbGF5LmFkbWluLnYxLldlYmhvb2tEZWxpdmVyeS5PdXRjb21lEhUKDWF0dGVtcHRfY291bnQYBiABKAUSEwoLc3RhdHVzX2NvZGUYByABKAUSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGF0dGVtcHRfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiZQoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASFQoRT1VUQ09NRV9ERUxJVkVSRUQQARIUChBPVVRDT01FX1JFVFJZSU5HEAISFAoQT1VUQ09NRV9HSVZFTl9VUBADIoEBChxMaXN0V2ViaG9va0RlbGl2ZXJpZXNSZXF1ZXN0EhIKCnB1YmxpY19rZXkYASABKAkSDwoHdXNlcl9pZBgCIAEoCRIVCg1wcm92aWRlcl9uYW1lGAMgASgJEhEKCXBhZ2Vfc2l6ZRgEIAEoBRISCgpwYWdlX3Rva2VuGAUgASgJInUKHUxpc3RXZWJob29rRGVsaXZlcmllc1Jlc3BvbnNlEjsKEndlYmhvb2tfZGVsaXZlcmllcxgBIAMoCzIfLnJlbGF5LmFkbWluLnYxLldlYmhvb2tEZWxpdmVyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAky0gMKDldlYmhvb2tTZXJ2aWNlEkgKCkdldFdlYmhvb2sSIS5yZWxheS5hZG1pbi52MS5HZXRXZWJob29rUmVxdWVzdBoXLnJlbGF5LmFkbWluLnYxLldlYmhvb2sSUwoKUHV0V2ViaG9vaxIhLnJlbGF5LmFkbWluLnYxLlB1dFdlYmhvb2tSZXF1ZXN0GiIucmVsYXkuYWRtaW4udjEuUHV0V2ViaG9va1Jlc3BvbnNlEk0KDURlbGV0ZVdlYmhvb2sSJC5yZWxheS5hZG1pbi52MS5EZWxldGVXZWJob29rUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eRJcCg1TZW5kVGVzdEV2ZW50EiQucmVsYXkuYWRtaW4udjEuU2VuZFRlc3RFdmVudFJlcXVlc3QaJS5yZWxheS5hZG1pbi52MS5TZW5kVGVzdEV2ZW50UmVzcG9uc2USdAoVTGlzdFdlYmhvb2tEZWxpdmVyaWVzEiwucmVsYXkuYWRtaW4udjEuTGlzdFdlYmhvb2tEZWxpdmVyaWVzUmVxdWVzdBotLnJlbGF5LmFkbWluLnYxLkxpc3RXZWJob29rRGVsaXZlcmllc1Jlc3BvbnNlQlwKGnByb3ZpZGVyY2FsbHJlbGF5LmFkbWluLnYxQgxXZWJob29rUHJvdG9QAVoucHJvdmlkZXItY2FsbC1yZWxheS9nZW4vcmVsYXkvYWRtaW4vdjE7YWRtaW52MWIGcHJvdG8z", [file_google_protobuf_empty, file_google_protobuf_timestamp]);
 
 /**
- * Webhook is where an application is told of its connections.
+ * Webhook is where an application's events are sent.
  *
  * @generated from message relay.admin.v1.Webhook
  */
@@ -35,21 +35,21 @@ export type Webhook = Message<"relay.admin.v1.Webhook"> & {
   uri: string;
 
   /**
-   * When it was set. Output only.
+   * When it was last put. Output only.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 3;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * Events that were not delivered yet. Output only.
+   * Events that are not delivered yet. Output only.
    *
    * @generated from field: int64 waiting_event_count = 4;
    */
   waitingEventCount: bigint;
 
   /**
-   * Since when the oldest of them waits. Output only.
+   * Since when the oldest of them has been waiting. Output only.
    *
    * @generated from field: google.protobuf.Timestamp waiting_since_time = 5;
    */
@@ -57,7 +57,7 @@ export type Webhook = Message<"relay.admin.v1.Webhook"> & {
 };
 
 /**
- * Webhook is where an application is told of its connections.
+ * Webhook is where an application's events are sent.
  *
  * @generated from message relay.admin.v1.Webhook
  */
@@ -77,21 +77,21 @@ export type WebhookJson = {
   uri?: string;
 
   /**
-   * When it was set. Output only.
+   * When it was last put. Output only.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 3;
    */
   updateTime?: TimestampJson;
 
   /**
-   * Events that were not delivered yet. Output only.
+   * Events that are not delivered yet. Output only.
    *
    * @generated from field: int64 waiting_event_count = 4;
    */
   waitingEventCount?: string;
 
   /**
-   * Since when the oldest of them waits. Output only.
+   * Since when the oldest of them has been waiting. Output only.
    *
    * @generated from field: google.protobuf.Timestamp waiting_since_time = 5;
    */
@@ -182,14 +182,14 @@ export const PutWebhookRequestSchema: GenMessage<PutWebhookRequest, {jsonType: P
  */
 export type PutWebhookResponse = Message<"relay.admin.v1.PutWebhookResponse"> & {
   /**
-   * What was set.
+   * The webhook.
    *
    * @generated from field: relay.admin.v1.Webhook webhook = 1;
    */
   webhook?: Webhook | undefined;
 
   /**
-   * What events are signed with (Standard Webhooks); it cannot be shown again.
+   * The signing secret (Standard Webhooks). It cannot be shown again.
    *
    * @generated from field: string secret = 2;
    */
@@ -203,14 +203,14 @@ export type PutWebhookResponse = Message<"relay.admin.v1.PutWebhookResponse"> & 
  */
 export type PutWebhookResponseJson = {
   /**
-   * What was set.
+   * The webhook.
    *
    * @generated from field: relay.admin.v1.Webhook webhook = 1;
    */
   webhook?: WebhookJson;
 
   /**
-   * What events are signed with (Standard Webhooks); it cannot be shown again.
+   * The signing secret (Standard Webhooks). It cannot be shown again.
    *
    * @generated from field: string secret = 2;
    */
@@ -301,7 +301,7 @@ export const SendTestEventRequestSchema: GenMessage<SendTestEventRequest, {jsonT
  */
 export type SendTestEventResponse = Message<"relay.admin.v1.SendTestEventResponse"> & {
   /**
-   * As the header field `webhook-id` has it.
+   * As in the header field `webhook-id`.
    *
    * @generated from field: string event_id = 1;
    */
@@ -315,7 +315,7 @@ export type SendTestEventResponse = Message<"relay.admin.v1.SendTestEventRespons
  */
 export type SendTestEventResponseJson = {
   /**
-   * As the header field `webhook-id` has it.
+   * As in the header field `webhook-id`.
    *
    * @generated from field: string event_id = 1;
    */
@@ -330,13 +330,13 @@ export const SendTestEventResponseSchema: GenMessage<SendTestEventResponse, {jso
   messageDesc(file_relay_admin_v1_webhook, 6);
 
 /**
- * WebhookDelivery is what became of one event so far.
+ * WebhookDelivery is one event and its outcome so far.
  *
  * @generated from message relay.admin.v1.WebhookDelivery
  */
 export type WebhookDelivery = Message<"relay.admin.v1.WebhookDelivery"> & {
   /**
-   * As the header field `webhook-id` has it.
+   * As in the header field `webhook-id`.
    *
    * @generated from field: string event_id = 1;
    */
@@ -350,21 +350,21 @@ export type WebhookDelivery = Message<"relay.admin.v1.WebhookDelivery"> & {
   type: string;
 
   /**
-   * The application's id of the user that it is about; empty for a test.
+   * The application's id of the user concerned; empty for a test.
    *
    * @generated from field: string user_id = 3;
    */
   userId: string;
 
   /**
-   * Name of the provider that it is about; empty for a test.
+   * Name of the provider concerned; empty for a test.
    *
    * @generated from field: string provider_name = 4;
    */
   providerName: string;
 
   /**
-   * What became of it.
+   * The outcome.
    *
    * @generated from field: relay.admin.v1.WebhookDelivery.Outcome outcome = 5;
    */
@@ -378,7 +378,7 @@ export type WebhookDelivery = Message<"relay.admin.v1.WebhookDelivery"> & {
   attemptCount: number;
 
   /**
-   * HTTP status of the last answer; 0 when none came.
+   * HTTP status of the last response; 0: there was none.
    *
    * @generated from field: int32 status_code = 7;
    */
@@ -392,7 +392,7 @@ export type WebhookDelivery = Message<"relay.admin.v1.WebhookDelivery"> & {
   createTime?: Timestamp | undefined;
 
   /**
-   * When the last attempt was.
+   * When the last attempt was made.
    *
    * @generated from field: google.protobuf.Timestamp attempt_time = 9;
    */
@@ -400,13 +400,13 @@ export type WebhookDelivery = Message<"relay.admin.v1.WebhookDelivery"> & {
 };
 
 /**
- * WebhookDelivery is what became of one event so far.
+ * WebhookDelivery is one event and its outcome so far.
  *
  * @generated from message relay.admin.v1.WebhookDelivery
  */
 export type WebhookDeliveryJson = {
   /**
-   * As the header field `webhook-id` has it.
+   * As in the header field `webhook-id`.
    *
    * @generated from field: string event_id = 1;
    */
@@ -420,21 +420,21 @@ export type WebhookDeliveryJson = {
   type?: string;
 
   /**
-   * The application's id of the user that it is about; empty for a test.
+   * The application's id of the user concerned; empty for a test.
    *
    * @generated from field: string user_id = 3;
    */
   userId?: string;
 
   /**
-   * Name of the provider that it is about; empty for a test.
+   * Name of the provider concerned; empty for a test.
    *
    * @generated from field: string provider_name = 4;
    */
   providerName?: string;
 
   /**
-   * What became of it.
+   * The outcome.
    *
    * @generated from field: relay.admin.v1.WebhookDelivery.Outcome outcome = 5;
    */
@@ -448,7 +448,7 @@ export type WebhookDeliveryJson = {
   attemptCount?: number;
 
   /**
-   * HTTP status of the last answer; 0 when none came.
+   * HTTP status of the last response; 0: there was none.
    *
    * @generated from field: int32 status_code = 7;
    */
@@ -462,7 +462,7 @@ export type WebhookDeliveryJson = {
   createTime?: TimestampJson;
 
   /**
-   * When the last attempt was.
+   * When the last attempt was made.
    *
    * @generated from field: google.protobuf.Timestamp attempt_time = 9;
    */
@@ -477,7 +477,7 @@ export const WebhookDeliverySchema: GenMessage<WebhookDelivery, {jsonType: Webho
   messageDesc(file_relay_admin_v1_webhook, 7);
 
 /**
- * Outcome is what became of an event.
+ * Outcome says whether an event was delivered.
  *
  * @generated from enum relay.admin.v1.WebhookDelivery.Outcome
  */
@@ -490,21 +490,21 @@ export enum WebhookDelivery_Outcome {
   UNSPECIFIED = 0,
 
   /**
-   * The receiver has taken it.
+   * The receiver accepted it.
    *
    * @generated from enum value: OUTCOME_DELIVERED = 1;
    */
   DELIVERED = 1,
 
   /**
-   * It is tried again.
+   * It will be tried again.
    *
    * @generated from enum value: OUTCOME_RETRYING = 2;
    */
   RETRYING = 2,
 
   /**
-   * It is not tried any more.
+   * It will not be tried again.
    *
    * @generated from enum value: OUTCOME_GIVEN_UP = 3;
    */
@@ -512,7 +512,7 @@ export enum WebhookDelivery_Outcome {
 }
 
 /**
- * Outcome is what became of an event.
+ * Outcome says whether an event was delivered.
  *
  * @generated from enum relay.admin.v1.WebhookDelivery.Outcome
  */
@@ -559,8 +559,8 @@ export type ListWebhookDeliveriesRequest = Message<"relay.admin.v1.ListWebhookDe
   pageSize: number;
 
   /**
-   * next_page_token of the answer before, with all other fields as they were;
-   * the first page without it.
+   * next_page_token of the previous response, with all other fields unchanged;
+   * empty: the first page.
    *
    * @generated from field: string page_token = 5;
    */
@@ -602,8 +602,8 @@ export type ListWebhookDeliveriesRequestJson = {
   pageSize?: number;
 
   /**
-   * next_page_token of the answer before, with all other fields as they were;
-   * the first page without it.
+   * next_page_token of the previous response, with all other fields unchanged;
+   * empty: the first page.
    *
    * @generated from field: string page_token = 5;
    */
@@ -618,7 +618,7 @@ export const ListWebhookDeliveriesRequestSchema: GenMessage<ListWebhookDeliverie
   messageDesc(file_relay_admin_v1_webhook, 8);
 
 /**
- * ListWebhookDeliveriesResponse is one page of them.
+ * ListWebhookDeliveriesResponse is one page of events.
  *
  * @generated from message relay.admin.v1.ListWebhookDeliveriesResponse
  */
@@ -631,7 +631,7 @@ export type ListWebhookDeliveriesResponse = Message<"relay.admin.v1.ListWebhookD
   webhookDeliveries: WebhookDelivery[];
 
   /**
-   * Asks for the next page; empty when this is the last.
+   * For the next page; empty: this is the last.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -639,7 +639,7 @@ export type ListWebhookDeliveriesResponse = Message<"relay.admin.v1.ListWebhookD
 };
 
 /**
- * ListWebhookDeliveriesResponse is one page of them.
+ * ListWebhookDeliveriesResponse is one page of events.
  *
  * @generated from message relay.admin.v1.ListWebhookDeliveriesResponse
  */
@@ -652,7 +652,7 @@ export type ListWebhookDeliveriesResponseJson = {
   webhookDeliveries?: WebhookDeliveryJson[];
 
   /**
-   * Asks for the next page; empty when this is the last.
+   * For the next page; empty: this is the last.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -667,15 +667,15 @@ export const ListWebhookDeliveriesResponseSchema: GenMessage<ListWebhookDeliveri
   messageDesc(file_relay_admin_v1_webhook, 9);
 
 /**
- * WebhookService administers where applications are told of their connections.
- * An application has one webhook at most.
+ * WebhookService manages webhooks, which notify applications of changes to
+ * their connections. An application has at most one.
  *
  * @generated from service relay.admin.v1.WebhookService
  */
 export const WebhookService: GenService<{
   /**
-   * GetWebhook answers with an application's webhook, and with what the
-   * application was not told yet. NOT_FOUND when it has none.
+   * GetWebhook returns an application's webhook and how many events are
+   * waiting, or NOT_FOUND.
    *
    * @generated from rpc relay.admin.v1.WebhookService.GetWebhook
    */
@@ -685,9 +685,8 @@ export const WebhookService: GenService<{
     output: typeof WebhookSchema;
   },
   /**
-   * PutWebhook tells an application of its connections from now on, or at
-   * another address. It answers with the secret that signs, this once; each
-   * time it is a new one.
+   * PutWebhook creates or replaces an application's webhook. It returns a new
+   * signing secret each time, which is never shown again.
    *
    * @generated from rpc relay.admin.v1.WebhookService.PutWebhook
    */
@@ -697,8 +696,7 @@ export const WebhookService: GenService<{
     output: typeof PutWebhookResponseSchema;
   },
   /**
-   * DeleteWebhook tells an application no more. What it was not told yet is
-   * forgotten.
+   * DeleteWebhook deletes an application's webhook and its waiting events.
    *
    * @generated from rpc relay.admin.v1.WebhookService.DeleteWebhook
    */
@@ -708,9 +706,9 @@ export const WebhookService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * SendTestEvent sends an event of the type `webhook.test`, as every other one
-   * is sent: behind those that wait, signed, and tried again when it fails.
-   * NOT_FOUND when the application has no webhook.
+   * SendTestEvent sends an event of the type `webhook.test` like any other
+   * event: after those that are waiting, signed, with retries. NOT_FOUND if the
+   * application has no webhook.
    *
    * @generated from rpc relay.admin.v1.WebhookService.SendTestEvent
    */
@@ -720,8 +718,8 @@ export const WebhookService: GenService<{
     output: typeof SendTestEventResponseSchema;
   },
   /**
-   * ListWebhookDeliveries lists what became of events, the newest first. They
-   * are kept for a week, the last 100,000 of all applications.
+   * ListWebhookDeliveries lists events and their outcomes, newest first. They
+   * are kept for a week, and at most 100,000 for all applications.
    *
    * @generated from rpc relay.admin.v1.WebhookService.ListWebhookDeliveries
    */
