@@ -1,5 +1,4 @@
 import { createChunks } from "../lib/chunks.js";
-import { createMemo } from "../lib/memo.js";
 import { formatError } from "../model/errors.js";
 import type { Connection } from "../oauth/connection.js";
 import { type Credentials, isWithoutTokens, textsOf } from "../oauth/credentials.js";
@@ -14,7 +13,7 @@ import {
 import type { HeaderPairs, Provider } from "../providers/provider.js";
 import type { CallCapture } from "../records/call-capture.js";
 import { createRedactor, type Redactor } from "../redaction/redact.js";
-import type { Secret } from "../sealing/seal.js";
+import { createMemo, type Secret } from "../sealing/seal.js";
 import { fieldsFromTraceContext } from "../telemetry/call-spans.js";
 import { headerValue } from "../upstream/exchange.js";
 import type { StreamedBody, UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";

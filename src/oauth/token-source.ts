@@ -1,8 +1,7 @@
-import { createMemo } from "../lib/memo.js";
 import type { CallerSignal } from "../model/caller-signal.js";
 import { RelayError } from "../model/errors.js";
 import type { ProviderCatalog } from "../providers/provider.js";
-import type { Sealer, Secret } from "../sealing/seal.js";
+import { createMemo, type Sealer, type Secret } from "../sealing/seal.js";
 import { type Connection, type ConnectionStore, isAhead } from "./connection.js";
 import { type Credentials, credentialsOf, isOfKind, isUnfetched } from "./credentials.js";
 import { openOAuthClient, type StoredOAuthClient } from "./oauth-client.js";

@@ -208,6 +208,28 @@ export class Secret {
   }
 }
 
+/** What was opened for objects, or made from what was: each is kept for as long as its object is alive. */
+export interface Memo<Owner extends object, Value> {
+  get(owner: Owner): Value | undefined;
+  set(owner: Owner, value: Value): void;
+}
+
+/**
+ * Creates a memo: like a WeakMap, but each value is a hidden property of its object. Minor collections of V8 do not free
+ * a value in a WeakMap together with its object, and one that refers to its object only a full collection frees: with
+ * another user in each call, minor collections took 12 ms instead of 3.
+ */
+export function createMemo<Owner extends object, Value>(): Memo<Owner, Value> {
+  const key = Symbol("memo");
+  type Noted = Owner & { readonly [key]?: Value };
+  return {
+    get: (owner) => (owner as Noted)[key],
+    // Not enumerable: a copy of the object is another object.
+    set: (owner, value) =>
+      void Object.defineProperty(owner, key, { value, writable: true, configurable: true, enumerable: false }),
+  };
+}
+
 /**
  * Computes keyed digests of texts, which only the holder of the key file can make. Records can be found by them, but
  * they reveal nothing of the text.

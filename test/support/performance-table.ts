@@ -50,7 +50,13 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   "http-proxy": "http-proxy-3",
   fastify: "@fastify/http-proxy",
   "grpc-js": "the relay on @grpc/grpc-js",
-  relay: "the JSON route at 1 KiB",
+};
+
+/** By the point that is compared with. */
+const OWN_BASES: Readonly<Record<string, string>> = {
+  "json-1k": "the JSON route at 1 KiB",
+  "json-1k-1-user": "the same without a token",
+  "json-1k-call-token": "the JSON route with a call token",
 };
 
 /** On-demand settings are no row of their own. */
@@ -72,23 +78,29 @@ export function performanceText(summary: Summary): string {
 |---|---|---|---|---|
 ${lines.join("")}
 Medians of ${rounds} rounds, with quartiles, on ${at.slice(0, 10)}: ${machine["cores"]} cores of ${String(machine["cpu"]).trim()}, Node.js ${machine["node"]}, relay and load on a core
-each, SQLite, log at \`info\`.
+each, SQLite, log at \`info\`. Something else was running on the machine in ${disturbedText(summary)} of the measurements.
 ${pauseText(summary)}${sizeText(summary)}`;
 }
 
 function cellsOf(row: SummaryRow, { rows }: Summary): string[] {
-  const [base = ""] = row.base.split(" ");
+  const [base = "", point = ""] = row.base.split(" ");
   const others = rows.filter(
     ({ point, subject }) =>
       point === row.point && subject !== base && ["bare", "http-proxy", "fastify"].includes(subject),
   );
   return [
     KINDS[row.point] ?? row.point,
-    row.cpuUs < 1000 ? row.cpuUs.toFixed(0) : Math.round(row.cpuUs).toLocaleString("en"),
-    row.ratio === undefined ? "" : `${row.ratio.toFixed(2)} × ${SUBJECTS[base] ?? base}${spreadOf(row)}`,
+    Math.round(row.cpuUs).toLocaleString("en"),
+    row.ratio === undefined ? "" : `${row.ratio.toFixed(2)} × ${SUBJECTS[base] ?? OWN_BASES[point]}${spreadOf(row)}`,
     others.map(({ subject, ratio }) => `${SUBJECTS[subject]} ${ratio?.toFixed(2)}`).join(", "),
-    row.callersCpuUs?.toFixed(0) ?? "",
+    Math.round(row.callersCpuUs).toLocaleString("en"),
   ];
+}
+
+/** The part of all measurements in which the machine was disturbed. */
+function disturbedText({ rows, rounds }: Summary): string {
+  const disturbed = rows.reduce((sum, row) => sum + row.disturbed, 0);
+  return `${Math.round((100 * disturbed) / (rows.length * rounds))} %`;
 }
 
 function spreadOf({ ratioLow, ratioHigh }: SummaryRow): string {
