@@ -143,8 +143,9 @@ export function refreshOf(connection: ConnectionJson) {
   if (!hasRefreshToken) return withoutRefresh(connection);
   if (refreshFailureCount === 0) return "Automatic";
   const { refreshFailingTime, nextRefreshTime } = connection;
-  return html`${stateMark(false, `Failed ${countText(refreshFailureCount, "time")} (${visibleText(lastRefreshFailure)})`)}
-  ${refreshFailingTime === undefined ? nothing : lasting(refreshFailingTime)}, next try ${moment(nextRefreshTime, "at the next call")}`;
+  const failed = `Failed ${countText(refreshFailureCount, "time")} (${visibleText(lastRefreshFailure)})`;
+  const lasted = refreshFailingTime === undefined ? nothing : html` ${lasting(refreshFailingTime)}`;
+  return html`${stateMark(false, failed)}${lasted}, next try ${moment(nextRefreshTime, "at the next call")}`;
 }
 
 function links({ publicKey = "", userId = "", providerName = "" }: ConnectionJson): TemplateResult {

@@ -97,7 +97,7 @@ CREATE TABLE connections (
   -- Sealed tokens; each includes the id of its key.
   access_token BYTEA NOT NULL,
   refresh_token BYTEA,
-  -- Kept in case the provider did not complete the rotation that the relay stored.
+  -- A refresh token that arrived too late to become the current one; the provider may know only this one.
   previous_refresh_token BYTEA,
   id_token BYTEA,
   token_type KEY NOT NULL,
@@ -119,7 +119,8 @@ CREATE TABLE connections (
   last_failed_at BIGINT,
   next_try_at BIGINT,
   last_error_class TEXT,
-  -- JSON: since when and why the provider refuses the token or its refresh (oauth/verdict.ts).
+  -- JSON: since when the token has been refused or its refresh has failed, and the repeated refusal
+  -- (oauth/verdict.ts).
   trouble TEXT,
   -- Fingerprint of the error text of the last refusal, to find other connections refused with the same text.
   refusal TEXT,
@@ -185,7 +186,7 @@ CREATE TABLE webhook_events (
 CREATE INDEX webhook_events_due ON webhook_events (next_try_at);
 CREATE INDEX webhook_events_by_application ON webhook_events (application_id, next_try_at);
 
--- The delivery history: one row per event, kept for some days.
+-- The delivery history: one row per event, for some days; only the last ones of all applications.
 CREATE TABLE webhook_deliveries (
   -- In order of the first attempt.
   place PLACE,

@@ -535,8 +535,8 @@ export type CreateConnectLinkRequest = Message<"relay.v1.CreateConnectLinkReques
   scope: string;
 
   /**
-   * Parameters of the origin of the provider in provider_name, such as
-   * `{"shop": "acme"}`. The user is asked for missing ones.
+   * Values to store with the connection at the provider in provider_name, such
+   * as `{"shop": "acme"}`. The user is asked for missing ones.
    *
    * @generated from field: map<string, string> origin_parameters = 8;
    */
@@ -610,8 +610,8 @@ export type CreateConnectLinkRequestJson = {
   scope?: string;
 
   /**
-   * Parameters of the origin of the provider in provider_name, such as
-   * `{"shop": "acme"}`. The user is asked for missing ones.
+   * Values to store with the connection at the provider in provider_name, such
+   * as `{"shop": "acme"}`. The user is asked for missing ones.
    *
    * @generated from field: map<string, string> origin_parameters = 8;
    */

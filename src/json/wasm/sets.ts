@@ -97,7 +97,7 @@ export function folded(bytes: v128): v128 {
   return v128.or(bytes, filledWith(0x20));
 }
 
-/** Bytes in which bit 6 or 1 is set: it is shifted to the sign bit. */
+/** The bytes in which `bit`, 6 or 1, is set: it is shifted to the sign bit. */
 // @ts-ignore: decorator
 @inline
 export function withBit(a: v128, b: v128, c: v128, d: v128, bit: i32): u64 {

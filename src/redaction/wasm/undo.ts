@@ -73,7 +73,7 @@ function isLead(byte: i32): bool {
   return byte === BACKSLASH || byte === PERCENT;
 }
 
-/** All characters beyond one byte are treated alike, by what the first byte of their UTF-8 can be. */
+/** A character above U+00FF is looked up as the byte 0xff, which stands for all of them. */
 function isLetter(value: i32): bool {
   return value >= 0 && (load<u8>(LETTERS + min(value, 0xff)) & IN_TEXTS) !== 0;
 }

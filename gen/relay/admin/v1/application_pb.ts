@@ -236,8 +236,8 @@ export type Application = Message<"relay.admin.v1.Application"> & {
   captureEndTime?: Timestamp | undefined;
 
   /**
-   * Rules for all its calls, by provider, in addition to those of a call token.
-   * A provider that is not listed has no such rules.
+   * Rules that all its calls must match, by provider, whatever a call token
+   * allows. Calls to a provider that is not listed are not limited by them.
    *
    * @generated from field: repeated relay.admin.v1.ProviderCallRules call_rules = 14;
    */
@@ -371,8 +371,8 @@ export type ApplicationJson = {
   captureEndTime?: TimestampJson;
 
   /**
-   * Rules for all its calls, by provider, in addition to those of a call token.
-   * A provider that is not listed has no such rules.
+   * Rules that all its calls must match, by provider, whatever a call token
+   * allows. Calls to a provider that is not listed are not limited by them.
    *
    * @generated from field: repeated relay.admin.v1.ProviderCallRules call_rules = 14;
    */
@@ -717,7 +717,7 @@ export type UpdateApplicationRequest = Message<"relay.admin.v1.UpdateApplication
   /**
    * Fields to change; `*`: all, except an empty icon, since lists do not
    * include icons: name it to remove one. Without a mask, the non-empty fields.
-   * Other fields than display_name, caller_auth, allowed_origins,
+   * Fields other than display_name, caller_auth, allowed_origins,
    * allowed_addresses, allowed_redirect_uris, calls_per_minute,
    * connection_calls_per_minute, state, call_rules, max_call_token_seconds,
    * accent_color and icon are INVALID_ARGUMENT.
@@ -745,7 +745,7 @@ export type UpdateApplicationRequestJson = {
   /**
    * Fields to change; `*`: all, except an empty icon, since lists do not
    * include icons: name it to remove one. Without a mask, the non-empty fields.
-   * Other fields than display_name, caller_auth, allowed_origins,
+   * Fields other than display_name, caller_auth, allowed_origins,
    * allowed_addresses, allowed_redirect_uris, calls_per_minute,
    * connection_calls_per_minute, state, call_rules, max_call_token_seconds,
    * accent_color and icon are INVALID_ARGUMENT.

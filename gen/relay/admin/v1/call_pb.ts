@@ -741,8 +741,9 @@ export const CallService: GenService<{
   /**
    * ExplainCall says what the relay would do with a call, using the same
    * checks. No provider is contacted, no token is opened and nothing counts
-   * against a limit. A call that would be refused is not an error: the response
-   * says why.
+   * against a limit. What only the provider or the network decides, such as the
+   * address of a host, is not predicted. A call that would be refused is not an
+   * error: the response says why.
    *
    * @generated from rpc relay.admin.v1.CallService.ExplainCall
    */

@@ -59,22 +59,24 @@ export type CallRecord = Message<"relay.admin.v1.CallRecord"> & {
   providerName: string;
 
   /**
-   * The HTTP method; empty if the call was malformed.
+   * The HTTP method; empty if the call was refused before or while its format
+   * was checked.
    *
    * @generated from field: string method = 6;
    */
   method: string;
 
   /**
-   * Scheme, host and port of the url; empty if it was refused.
+   * Scheme, host and port of the url; empty if the url was refused, or the call
+   * before the url was checked.
    *
    * @generated from field: string origin = 7;
    */
   origin: string;
 
   /**
-   * Path of the url, without the query; at most 1,024 characters. Empty if the
-   * url was refused.
+   * Path of the url, without the query; at most 1,024 characters. Empty where
+   * origin is.
    *
    * @generated from field: string path = 8;
    */
@@ -139,7 +141,8 @@ export type CallRecord = Message<"relay.admin.v1.CallRecord"> & {
   queueDuration?: Duration | undefined;
 
   /**
-   * Time until the provider answered.
+   * Time spent waiting for the provider, in all requests of the call; for a
+   * streamed answer until its end.
    *
    * @generated from field: google.protobuf.Duration provider_duration = 17;
    */
@@ -235,22 +238,24 @@ export type CallRecordJson = {
   providerName?: string;
 
   /**
-   * The HTTP method; empty if the call was malformed.
+   * The HTTP method; empty if the call was refused before or while its format
+   * was checked.
    *
    * @generated from field: string method = 6;
    */
   method?: string;
 
   /**
-   * Scheme, host and port of the url; empty if it was refused.
+   * Scheme, host and port of the url; empty if the url was refused, or the call
+   * before the url was checked.
    *
    * @generated from field: string origin = 7;
    */
   origin?: string;
 
   /**
-   * Path of the url, without the query; at most 1,024 characters. Empty if the
-   * url was refused.
+   * Path of the url, without the query; at most 1,024 characters. Empty where
+   * origin is.
    *
    * @generated from field: string path = 8;
    */
@@ -315,7 +320,8 @@ export type CallRecordJson = {
   queueDuration?: DurationJson;
 
   /**
-   * Time until the provider answered.
+   * Time spent waiting for the provider, in all requests of the call; for a
+   * streamed answer until its end.
    *
    * @generated from field: google.protobuf.Duration provider_duration = 17;
    */

@@ -690,7 +690,7 @@ export type ListConnectionsRequest = Message<"relay.admin.v1.ListConnectionsRequ
   pageToken: string;
 
   /**
-   * Only those whose last refresh failed and will be tried again.
+   * Only active ones whose last refresh failed.
    *
    * @generated from field: bool refresh_failing = 8;
    */
@@ -757,7 +757,7 @@ export type ListConnectionsRequestJson = {
   pageToken?: string;
 
   /**
-   * Only those whose last refresh failed and will be tried again.
+   * Only active ones whose last refresh failed.
    *
    * @generated from field: bool refresh_failing = 8;
    */

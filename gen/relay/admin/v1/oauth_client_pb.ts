@@ -397,8 +397,8 @@ export type UpdateOAuthClientRequest = Message<"relay.admin.v1.UpdateOAuthClient
   oauthClient?: OAuthClient | undefined;
 
   /**
-   * Fields to change; `*`: all. Without a mask, the non-empty fields. Other
-   * fields than client_id, client_secret, scope and origin_parameters are
+   * Fields to change; `*`: all. Without a mask, the non-empty fields. Fields
+   * other than client_id, client_secret, scope and origin_parameters are
    * INVALID_ARGUMENT.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
@@ -429,8 +429,8 @@ export type UpdateOAuthClientRequestJson = {
   oauthClient?: OAuthClientJson;
 
   /**
-   * Fields to change; `*`: all. Without a mask, the non-empty fields. Other
-   * fields than client_id, client_secret, scope and origin_parameters are
+   * Fields to change; `*`: all. Without a mask, the non-empty fields. Fields
+   * other than client_id, client_secret, scope and origin_parameters are
    * INVALID_ARGUMENT.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;

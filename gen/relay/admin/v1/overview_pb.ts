@@ -219,7 +219,7 @@ export enum Attention_Kind {
   UNSPECIFIED = 0,
 
   /**
-   * A check of the store failed; message says how.
+   * A check found something wrong with the store; message says what.
    *
    * @generated from enum value: KIND_STORE_NOT_WELL = 1;
    */
@@ -545,7 +545,7 @@ export type Figures = Message<"relay.admin.v1.Figures"> & {
   total?: Percentiles | undefined;
 
   /**
-   * The relay's own time: the rest.
+   * The relay's own time: the total without the three below.
    *
    * @generated from field: relay.admin.v1.Percentiles relay = 4;
    */
@@ -566,7 +566,7 @@ export type Figures = Message<"relay.admin.v1.Figures"> & {
   token?: Percentiles | undefined;
 
   /**
-   * Time until the provider answered.
+   * Time spent waiting for the provider.
    *
    * @generated from field: relay.admin.v1.Percentiles provider = 7;
    */
@@ -601,7 +601,7 @@ export type FiguresJson = {
   total?: PercentilesJson;
 
   /**
-   * The relay's own time: the rest.
+   * The relay's own time: the total without the three below.
    *
    * @generated from field: relay.admin.v1.Percentiles relay = 4;
    */
@@ -622,7 +622,7 @@ export type FiguresJson = {
   token?: PercentilesJson;
 
   /**
-   * Time until the provider answered.
+   * Time spent waiting for the provider.
    *
    * @generated from field: relay.admin.v1.Percentiles provider = 7;
    */
