@@ -215,7 +215,7 @@ export interface Memo<Owner extends object, Value> {
 }
 
 /**
- * Creates a memo: like a WeakMap, but each value is a hidden property of its object. Minor collections of V8 do not free
+ * Creates a memo: like a WeakMap, but each value is a hidden property of its object, which must be extensible. Minor collections of V8 do not free
  * a value in a WeakMap together with its object, and one that refers to its object only a full collection frees: with
  * another user in each call, minor collections took 12 ms instead of 3.
  */
@@ -223,8 +223,8 @@ export function createMemo<Owner extends object, Value>(): Memo<Owner, Value> {
   const key = Symbol("memo");
   type Noted = Owner & { readonly [key]?: Value };
   return {
-    get: (owner) => (owner as Noted)[key],
-    // Not enumerable: a copy of the object is another object.
+    // Neither a copy of an object has its value, nor an object of which it is the prototype.
+    get: (owner) => (Object.hasOwn(owner, key) ? (owner as Noted)[key] : undefined),
     set: (owner, value) =>
       void Object.defineProperty(owner, key, { value, writable: true, configurable: true, enumerable: false }),
   };

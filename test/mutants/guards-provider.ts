@@ -109,6 +109,11 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     "redaction/piece-filter",
   ),
   guard(
+    "redaction, filter: all pieces",
+    ["at < grams.length; at += PART_BYTES", "at < PART_BYTES; at += PART_BYTES"],
+    "redaction/piece-filter",
+  ),
+  guard(
     "redaction, filter: both alphabets",
     ["if (byte === 0x2b) addGram", "if (byte === 0) addGram"],
     "redaction/piece-filter",

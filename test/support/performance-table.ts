@@ -91,7 +91,9 @@ function cellsOf(row: SummaryRow, { rows }: Summary): string[] {
   return [
     KINDS[row.point] ?? row.point,
     Math.round(row.cpuUs).toLocaleString("en"),
-    row.ratio === undefined ? "" : `${row.ratio.toFixed(2)} × ${SUBJECTS[base] ?? OWN_BASES[point]}${spreadOf(row)}`,
+    row.ratio === undefined
+      ? ""
+      : `${row.ratio.toFixed(2)} × ${SUBJECTS[base] ?? OWN_BASES[point] ?? row.base}${spreadOf(row)}`,
     others.map(({ subject, ratio }) => `${SUBJECTS[subject]} ${ratio?.toFixed(2)}`).join(", "),
     Math.round(row.callersCpuUs).toLocaleString("en"),
   ];
