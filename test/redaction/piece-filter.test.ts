@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { createPieceFilter } from "../../src/redaction/piece-filter.js";
+import { createPieceFilter, PART_BYTES } from "../../src/redaction/piece-filter.js";
 
 const LONG = "bench-token-bench-token".replaceAll("-", "_");
 
@@ -40,7 +40,7 @@ describe("createPieceFilter()", () => {
       const text = `${LONG}${LONG}`.slice(0, length);
       const filter = filterFor(text, ...Array.from({ length: 12 }, (_, at) => `${at}_${LONG}`));
       const input = Buffer.alloc(2 * 65536 + 500, ".");
-      const borders = [65536, 2 * 65536, input.length].flatMap((border) =>
+      const borders = [PART_BYTES, 65536, 2 * 65536, input.length].flatMap((border) =>
         Array.from({ length: 100 }, (_, before) => border - before),
       );
       expect(filter.mayBeInBytes(input)).toBe(false);
