@@ -98,6 +98,8 @@ function spawnRelay(folder: string, logFile: string, options: ChildRelayOptions)
     RELAY_KEY_FILE: join(folder, "relay.key"),
     RELAY_PROVIDERS: providerFiles(folder, options.providers).join(":"),
     RELAY_ALLOW_LOOPBACK: "true",
+    // Kept sockets are gone when the number of sockets is looked at.
+    RELAY_UPSTREAM_KEEP_ALIVE_MS: "2000",
     ...options.env,
   };
   const command = [process.execPath, "--import", "tsx", RELAY];
