@@ -70,7 +70,7 @@ function providerFromDefinition(definition: Definition, options: DefinitionOptio
     ...parts,
     origins,
     exactOrigins: new Set(exactOrigins),
-    plainOrigins: new Map(exactOrigins.filter(isCanonical).map((origin) => [origin, origin])),
+    plainOrigins: new Set(exactOrigins.filter(isCanonical)),
     hostTemplates,
     ...parseDefaultHeaders(definition.defaultHeaders, parts, hostTemplates, report),
     oauth2: oauth2 && parseOAuth2(oauth2, policy, report),

@@ -167,14 +167,13 @@ const PLAIN = /^(?:\/(?:[\w~!$&()*+,;=:@-][\w.~!$&()*+,;=:@-]*)?)+(?:\?[\w.~!$&(
  *
  * Nearly all calls take this path: 0.2 µs instead of 2.4 µs, of the 62 µs of a call.
  *
- * @param origins in the URL standard's canonical form, each mapped to itself: a slice of the url would keep the whole
- *   request alive for as long as the call's record is.
+ * @param origins in the URL standard's canonical form.
  */
-export function parsePlainUrl(url: string, origins: ReadonlyMap<string, string>): PlainUrl | undefined {
+export function parsePlainUrl(url: string, origins: ReadonlySet<string>): PlainUrl | undefined {
   if (url.length > MAX_URL_LENGTH) return undefined;
   const slash = url.indexOf("/", "https://".length);
-  const origin = origins.get(url.slice(0, Math.max(0, slash)));
-  if (origin === undefined) return undefined;
+  const origin = url.slice(0, Math.max(0, slash));
+  if (!origins.has(origin)) return undefined;
   const path = url.slice(slash);
   return PLAIN.test(path) ? { origin, path } : undefined;
 }

@@ -220,8 +220,8 @@ export interface Provider {
   readonly origins: readonly OriginRule[];
   /** The exact entries of `origins`, for the look-up in every call. */
   readonly exactOrigins: ReadonlySet<string>;
-  /** The exact origins in the canonical form of the URL standard, on which text and parser agree, by themselves. */
-  readonly plainOrigins: ReadonlyMap<string, string>;
+  /** The exact origins in the URL standard's canonical form, on which text and URL parser always agree. */
+  readonly plainOrigins: ReadonlySet<string>;
   /** Templated hosts of `origins` and endpoints. */
   readonly hostTemplates: ReadonlyArray<Extract<OriginRule, { kind: "template" }>>;
   readonly credential: Credential;

@@ -148,11 +148,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   guard("headers, length", ["if (length > MAX_HEADER_LENGTH)", "if (false)"], "providers/headers"),
 
   guard("plain url: dot segments", ["(?:[\\w~!", "(?:[\\w.~!"], "providers/plain-url"),
-  guard(
-    "plain url: origin",
-    ["if (origin === undefined) return undefined;\n  const path", "const path"],
-    "providers/plain-url",
-  ),
+  guard("plain url: origin", ["if (!origins.has(origin)) return undefined;", ""], "providers/plain-url"),
   guard("url: length", ['if (url.length > MAX_URL_LENGTH) return "too_long";', ""], "providers/egress"),
   guard("url: control", ['if (CONTROL.test(url)) return "control";', ""], "providers/egress"),
   guard("url: backslash", ['if (path.includes("\\\\")) return "backslash";', ""], "providers/egress"),

@@ -16,7 +16,7 @@ describe("parseProvider()", () => {
       connectionValues: [],
       origins: [{ kind: "exact", origin: "https://api.example.com" }],
       exactOrigins: new Set(["https://api.example.com"]),
-      plainOrigins: new Map([["https://api.example.com", "https://api.example.com"]]),
+      plainOrigins: new Set(["https://api.example.com"]),
       hostTemplates: [],
       credential: { kind: "header", name: "authorization", scheme: "Bearer", value: "{access_token}" },
       furtherCredentials: [],

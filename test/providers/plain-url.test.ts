@@ -3,7 +3,7 @@ import { decideEgress, parsePlainUrl } from "../../src/providers/egress.js";
 import { providerFrom } from "./provider-for-test.js";
 
 const ORIGINS = ["https://api.example.com", "https://api.example.com:8443", "http://127.0.0.1:8000"];
-const origins = new Map(ORIGINS.map((origin) => [origin, origin]));
+const origins = new Set(ORIGINS);
 const provider = providerFrom({ name: "plain", apiOrigins: ORIGINS }, true);
 const [ORIGIN] = ORIGINS;
 
