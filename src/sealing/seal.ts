@@ -215,9 +215,9 @@ export interface Memo<Owner extends object, Value> {
 }
 
 /**
- * Creates a memo: like a WeakMap, but each value is a hidden property of its object, which must be extensible. Minor collections of V8 do not free
- * a value in a WeakMap together with its object, and one that refers to its object only a full collection frees: with
- * another user in each call, minor collections took 12 ms instead of 3.
+ * Creates a memo: like a WeakMap, but each value is a hidden property of its object, which must be extensible. Minor
+ * collections of V8 do not free a value in a WeakMap together with its object, and one that refers to its object only a
+ * full collection frees: with another user in each call, minor collections took 12 ms instead of 3.
  */
 export function createMemo<Owner extends object, Value>(): Memo<Owner, Value> {
   const key = Symbol("memo");

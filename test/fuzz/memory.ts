@@ -1,5 +1,4 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { collectGarbage } from "../support/collect-garbage.js";
 
 /** Memory of this process in MiB after a collection, and its TCP sockets, listening ones too. */
 export interface Usage {
@@ -9,10 +8,12 @@ export interface Usage {
   readonly sockets: number;
 }
 
-/** Collects garbage, whatever flags the process was started with, and measures. */
+/** Collects garbage and measures. */
 export async function measureUsage(): Promise<Usage> {
   // Handles that were closed just now go in the loop's close phase, which comes after the one of immediates.
   for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  // Twice: what the first one finalises, the second one frees.
+  collectGarbage();
   collectGarbage();
   const { rss, heapUsed, arrayBuffers } = process.memoryUsage();
   return {
@@ -28,14 +29,6 @@ export function textFromUsage(before: Usage, after: Usage): string {
     `RSS ${before.rssMib} → ${after.rssMib} MiB, heap and buffers ${before.usedMib} → ${after.usedMib} MiB, ` +
     `sockets ${before.sockets} → ${after.sockets}`
   );
-}
-
-function collectGarbage(): void {
-  setFlagsFromString("--expose-gc");
-  const gc = runInNewContext("gc") as () => void;
-  // Twice: what the first one finalises, the second one frees.
-  gc();
-  gc();
 }
 
 function mib(bytes: number): number {

@@ -1,11 +1,11 @@
-import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { getHeapSpaceStatistics } from "node:v8";
 import { describe, expect, it } from "vitest";
 import { RelayError } from "../../src/model/errors.js";
 import type { Connection } from "../../src/oauth/connection.js";
 import { newConnectionFrom } from "../../src/oauth/store-answer.js";
 import { parseTokenResponse } from "../../src/oauth/token-response.js";
 import type { Sealer } from "../../src/sealing/seal.js";
+import { collectGarbage, collectNewGarbage } from "../support/collect-garbage.js";
 import { sealerForTest } from "./sealer-for-test.js";
 import { tokenSourceForTest } from "./token-source-for-test.js";
 
@@ -49,22 +49,20 @@ async function failureOf(connection: Connection, now = NOW, using: Sealer = seal
 
 describe("accessToken()", () => {
   it("lets minor collections free what it opened for rows that are gone", async () => {
-    setFlagsFromString("--expose-gc");
-    const collect = runInNewContext("gc") as (options: { readonly type: "major" | "minor" }) => void;
     const source = tokenSourceForTest({ sealer, now: () => NOW });
     const row = connectionForTest();
     const openTokens = async (count: number) => {
       for (let opened = 0; opened < count; opened++) {
         // All of one shape, as the store makes them.
         await source.accessToken(Object.assign({}, row));
-        if (opened % 100 === 0) collect({ type: "minor" });
+        if (opened % 100 === 0) collectNewGarbage();
       }
     };
     await openTokens(500);
-    for (let turn = 0; turn < 3; turn++) collect({ type: "major" });
+    for (let turn = 0; turn < 3; turn++) collectGarbage();
     const before = oldBytes();
     await openTokens(5000);
-    collect({ type: "minor" });
+    collectNewGarbage();
     // Each row and its token take 0.7 KiB.
     expect(oldBytes() - before).toBeLessThan(1024 * 1024);
   });

@@ -1,10 +1,9 @@
 import type { Worker } from "node:cluster";
 import { EventEmitter } from "node:events";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { createWorkerMetrics } from "../../src/workers/supervisor.js";
 import type { Message } from "../../src/workers/worker.js";
+import { collectGarbage } from "../support/collect-garbage.js";
 
 /** A worker as the supervisor sees it; it answers with no metrics, unless it has ended by then. */
 class FakeWorker extends EventEmitter {
@@ -35,11 +34,6 @@ class FakeWorker extends EventEmitter {
 }
 
 const asWorker = (fake: FakeWorker) => fake as unknown as Worker;
-
-function collectGarbage(): void {
-  setFlagsFromString("--expose-gc");
-  (runInNewContext("gc") as () => void)();
-}
 
 describe("the metrics of all workers", () => {
   it("hold no worker that has ended, although it was asked for its metrics", async () => {

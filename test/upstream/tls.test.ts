@@ -1,11 +1,10 @@
 import type { LookupAddress } from "node:dns";
 import { connect } from "node:net";
 import type { TLSSocket, TlsOptions } from "node:tls";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import type { UpstreamOptions } from "../../src/upstream/client.js";
 import { createAuthority } from "../support/certificates.js";
+import { collectGarbage } from "../support/collect-garbage.js";
 import { answer, type Play } from "../support/raw-provider.js";
 import { failureOf, get, provider, textOf, upstream, within } from "./upstream-for-test.js";
 
@@ -18,11 +17,6 @@ const resolve = async (): Promise<LookupAddress[]> => [{ address: "127.0.0.1", f
 const tlsProvider = (tls: TlsOptions, play: Play = (socket) => socket.write(answer("ok"))) =>
   provider(play, { tls, host: NAME });
 const trusting = (options: Partial<UpstreamOptions> = {}) => upstream({ resolve, ca: OURS.ca, ...options });
-
-function collectGarbage(): void {
-  setFlagsFromString("--expose-gc");
-  runInNewContext("gc")();
-}
 
 describe("TLS", () => {
   it("is spoken with a provider whose certificate is good, on one socket for many calls", async () => {
