@@ -237,6 +237,11 @@ function discardRest(request: HttpRequest): void {
   request.removeAllListeners("data");
   request.resume();
   const timer = setTimeout(() => socket.destroy(), DEFAULT_LIMITS.lingerMs);
-  request.once("end", () => clearTimeout(timer));
-  socket.once("close", () => clearTimeout(timer));
+  const settle = () => {
+    clearTimeout(timer);
+    // The connection may carry thousands of such requests.
+    socket.off("close", settle);
+  };
+  request.once("end", settle);
+  socket.once("close", settle);
 }
