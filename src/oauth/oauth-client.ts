@@ -16,7 +16,7 @@ export interface StoredOAuthClient {
   readonly scope: string;
   /** Parameters of the provider's templated origins that the client is bound to; its connections must have the same. */
   readonly originParameters: Readonly<Record<string, string>>;
-  /** When the operator changed it last, milliseconds since the epoch. */
+  /** When the operator changed it last, milliseconds since the epoch; the store makes it later with each change. */
   readonly updatedAt: number;
   /** Since when the provider refuses the client as it is now, milliseconds since the epoch; undefined: it does not. */
   readonly refusedSince?: number | undefined;

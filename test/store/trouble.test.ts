@@ -253,5 +253,10 @@ describe.each(STORES)("$name", ({ createBed }) => {
     expect(await since()).toBe(8);
     await store.oauthClients.noteRefused(changed, undefined);
     expect(await since()).toBeUndefined();
+    // A change after the clock has gone back is a later version all the same.
+    await store.oauthClients.put({ ...client, clientId: "other" });
+    await store.oauthClients.noteRefused(changed, 9);
+    expect(await store.oauthClients.find(application.id, "github")).toMatchObject({ clientId: "other", updatedAt: 3 });
+    expect(await since()).toBeUndefined();
   });
 });
