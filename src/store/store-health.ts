@@ -85,7 +85,7 @@ function watch(
     if (isClosed) return;
     onLook(problem);
     const now = performance.now();
-    const restMs = (now - startedAt) / maxShare;
+    const restMs = (now - startedAt) * (1 / maxShare - 1);
     restedAt = now + Math.max(retryMs, restMs);
     lookIn(Math.max(problem === undefined ? everyMs : retryMs, restMs));
   }
