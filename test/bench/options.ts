@@ -54,7 +54,7 @@ export function parseBenchOptions(args: readonly string[], folder: string): Benc
     },
   });
   return {
-    rounds: numberFrom("rounds", values.rounds, 3),
+    rounds: Math.ceil(numberFrom("rounds", values.rounds, 3)),
     seconds: numberFrom("seconds", values.seconds, 2),
     warmSeconds: numberFrom("warm", values.warm, 1),
     warmUpSeconds: numberFrom("warm-up", values["warm-up"], 4),
