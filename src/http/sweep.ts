@@ -226,13 +226,18 @@ export function discardRestAfter(request: HttpRequest, response: HttpResponse): 
     });
     return;
   }
+  const { socket } = response.req;
+  response.once("prefinish", () => {
+    // After the last answer of a connection node:http destroys its socket by this method.
+    if (!request.complete && !response.shouldKeepAlive) socket.destroySoon = () => void socket.end();
+  });
   response.once("finish", () => {
     allowed.delete(response);
-    if (!request.complete) discardRest(request);
+    if (!request.complete) discardRest(request, response.shouldKeepAlive);
   });
 }
 
-function discardRest(request: HttpRequest): void {
+function discardRest(request: HttpRequest, staysOpen: boolean): void {
   const { socket } = request;
   request.removeAllListeners("data");
   request.resume();
@@ -241,6 +246,7 @@ function discardRest(request: HttpRequest): void {
     clearTimeout(timer);
     // The connection may carry thousands of such requests.
     socket.off("close", settle);
+    if (!staysOpen) socket.destroy();
   };
   request.once("end", settle);
   socket.once("close", settle);

@@ -224,6 +224,31 @@ describe("an answer that comes before the end of the body", () => {
     if (socket !== null && !socket.destroyed) await once(socket, "close");
   });
 
+  it.each([
+    ["1.1", "Connection: close\r\n"],
+    ["1.0", ""],
+  ])("reaches a caller of HTTP/%s that writes on before it reads, on its last request", async (version, field) => {
+    const early = "z".repeat(1_000_000);
+    bed.answer = (incoming, response) => {
+      incoming.once("data", () => response.end(early));
+      incoming.on("error", () => {}).resume();
+    };
+    const { hostname, port } = new URL(bed.harness.url);
+    const socket = connect(Number(port), hostname);
+    socket.on("error", () => {});
+    const fields = `Host: relay\r\nAuthorization: ${bearer(bed)["authorization"]}\r\nContent-Length: ${MAX_BYTES}\r\n`;
+    socket.write(`POST ${bed.via("/a")} HTTP/${version}\r\n${fields}${field}\r\n`);
+    socket.write(Buffer.alloc(1000, "!"));
+    await once(socket, "readable");
+    for (let pieces = 0; pieces < 200 && !socket.destroyed; pieces++) {
+      await new Promise((resolve) => socket.write(Buffer.alloc(65_536, "!"), resolve));
+    }
+    let text = "";
+    for await (const chunk of socket) text += String(chunk);
+    // No length of a chunk has this letter.
+    expect(text.slice(text.indexOf("\r\n\r\n")).replace(/[^z]/g, "")).toHaveLength(early.length);
+  });
+
   it("leaves nothing behind on a connection that goes on, however often it comes", async () => {
     bed.answer = (incoming, response) => {
       incoming.once("data", () => response.end("early"));
