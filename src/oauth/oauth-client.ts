@@ -75,7 +75,10 @@ function bindingOf({ applicationId, providerName }: ClientKey): SealBinding {
 }
 
 /** Which OAuth client, and when the operator last changed it: what was known of it before that no longer counts. */
-export type RegisteredClient = Pick<StoredOAuthClient, "applicationId" | "providerName" | "updatedAt" | "refusedSince">;
+export type RegisteredClient = Pick<
+  StoredOAuthClient,
+  "id" | "applicationId" | "providerName" | "updatedAt" | "refusedSince"
+>;
 
 /** Where a connection is refreshed, and with which client; holds no secret. */
 export interface RefreshPlace {
@@ -104,7 +107,8 @@ export interface ClientHolds {
 
 /** While a client is held, one connection per interval probes whether it is still refused. Milliseconds. */
 const CLIENT_PROBE_EVERY_MS = 30_000;
-/** Most endpoints remembered per client; the oldest is evicted. */
+/** Most clients, and most endpoints of each, that are remembered; the one that was used longest ago is evicted. */
+const MAX_CLIENTS = 10_000;
 const MAX_ENDPOINTS = 1000;
 
 interface Known {
@@ -116,25 +120,30 @@ interface Known {
 
 const TAKEN: Known = { refusedFor: undefined, isHeld: false, nextProbeAt: 0 };
 
+/** Makes an entry the newest of a map, and evicts the oldest beyond `most`. */
+function setNewest<Value>(map: Map<string, Value>, key: string, value: Value, most: number): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.keys();
+  if (map.size > most && oldest !== undefined) map.delete(oldest);
+}
+
 /** Remembers for each client what this process has seen; times are milliseconds since the epoch. */
 export function createClientHolds(): ClientHolds {
   const clients = new Map<string, { readonly updatedAt: number; readonly endpoints: Map<string, Known> }>();
   const endpointsOf = ({ client }: RefreshPlace) => {
-    const known = clients.get(keyOf(client));
+    const known = clients.get(client.id);
     return known?.updatedAt === client.updatedAt ? known.endpoints : undefined;
   };
   const knownOf = (place: RefreshPlace) => endpointsOf(place)?.get(place.endpoint);
   /** Undefined, and nothing changes, for a client that has been replaced. */
   const record = (place: RefreshPlace, known: Known) => {
     const { client, endpoint } = place;
-    const newest = clients.get(keyOf(client));
+    const newest = clients.get(client.id);
     if (newest !== undefined && newest.updatedAt > client.updatedAt) return undefined;
     const endpoints = endpointsOf(place) ?? new Map<string, Known>();
-    clients.set(keyOf(client), { updatedAt: client.updatedAt, endpoints });
-    endpoints.delete(endpoint);
-    endpoints.set(endpoint, known);
-    const [oldest] = endpoints.keys();
-    if (endpoints.size > MAX_ENDPOINTS && oldest !== undefined) endpoints.delete(oldest);
+    setNewest(clients, client.id, { updatedAt: client.updatedAt, endpoints }, MAX_CLIENTS);
+    setNewest(endpoints, endpoint, known, MAX_ENDPOINTS);
     return endpoints;
   };
   const peekMs = (place: RefreshPlace, now: number) => {
@@ -158,8 +167,4 @@ export function createClientHolds(): ClientHolds {
     },
     recordTaken: (place) => void record(place, { ...TAKEN }),
   };
-}
-
-function keyOf({ applicationId, providerName }: RegisteredClient): string {
-  return `${applicationId} ${providerName}`;
 }

@@ -53,8 +53,10 @@ function decideKnown(given: RefusalCase): RefusalDecision {
   const { evidence, clientUpdatedAt, now } = given;
   const { othersRefused, othersRefreshedAt } = evidence;
   const refusal = refusalAfter(given, true);
-  const isDoubted =
-    othersRefused > MAX_ALIKE || (othersRefreshedAt !== undefined && othersRefreshedAt < clientUpdatedAt);
+  // A change further ahead than a doubt may last was stored by a wrong clock.
+  const isOfChanged =
+    othersRefreshedAt !== undefined && othersRefreshedAt < clientUpdatedAt && clientUpdatedAt <= now + MIN_DOUBTED_MS;
+  const isDoubted = othersRefused > MAX_ALIKE || isOfChanged;
   const isLong = refusal.count >= MIN_COUNT && now - refusal.since >= MIN_DOUBTED_MS;
   return { isOver: !isDoubted || isLong, refusal };
 }

@@ -57,9 +57,9 @@ describe("the application's client, refused at an address that a user has chosen
 });
 
 describe("a late verdict on a client that the operator has replaced", () => {
-  const placeOf = (updatedAt: number) => ({
+  const placeOf = (updatedAt: number, id = "c") => ({
     endpoint: "e",
-    client: { applicationId: "a", providerName: "p", updatedAt },
+    client: { id, applicationId: "a", providerName: "p", updatedAt },
   });
   const [older, newer] = [placeOf(1), placeOf(2)];
 
@@ -77,5 +77,12 @@ describe("a late verdict on a client that the operator has replaced", () => {
     expect([holds.peekMs(older, 1), holds.peekMs(newer, 1)]).toEqual([0, 0]);
     // The new client is still known as accepted: one connection's refusal does not hold it, a second one's does.
     expect([holds.recordRefused(newer, "bob", 2), holds.recordRefused(newer, "eve", 3)]).toEqual([false, true]);
+  });
+
+  it("is told from one on a client made anew after the clock has gone back", () => {
+    const holds = createClientHolds();
+    holds.recordTaken(newer);
+    expect(holds.recordRefused(placeOf(1, "d"), "ada", 0)).toBe(true);
+    expect(holds.peekMs(newer, 1)).toBe(0);
   });
 });

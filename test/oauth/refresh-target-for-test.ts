@@ -15,7 +15,7 @@ export function refreshTargetForTest(
     tokenResponseMember: undefined,
     tokenErrorMember: undefined,
     refreshEndedErrors: new Set(),
-    registration: { applicationId: "a", providerName: "p", updatedAt: 1 },
+    registration: { id: "c", applicationId: "a", providerName: "p", updatedAt: 1 },
     defaultExpiresInS: undefined,
     allowPrivateNetwork: false,
     valuesAfter: () => ({}),

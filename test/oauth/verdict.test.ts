@@ -41,6 +41,7 @@ describe("decideRefusal() of words that end a refresh token", () => {
     ["two others before it, none refreshed since", { evidence: { ...NONE, othersRefused: 2 } }, true],
     ["three others before it, none refreshed since", { evidence: { ...NONE, othersRefused: 3 } }, false],
     ["a client that was changed since any was refreshed", { evidence: WELL, clientUpdatedAt: NOW }, false],
+    ["a client that a wrong clock says will change", { evidence: WELL, clientUpdatedAt: NOW + 4 * DAY_MS }, true],
     ["a client that was changed, and works", { evidence: WELL, clientUpdatedAt: NOW - 2 }, true],
     ["a client that is new", { clientUpdatedAt: NOW }, true],
     ["many alike for two days", { evidence: { ...NONE, othersRefused: 9 }, before: refusalOf(2 * DAY_MS, 9) }, false],

@@ -236,7 +236,10 @@ export async function runModel(options: ModelOptions, choose: Choose): Promise<s
       onRevocation: () => {},
       clients: createClientHolds(),
       noteClientRefused: async () => {},
-      placeFor: async () => ({ endpoint: ENDPOINT, client: { applicationId: "a", providerName: "p", updatedAt: 1 } }),
+      placeFor: async () => ({
+        endpoint: ENDPOINT,
+        client: { id: "c", applicationId: "a", providerName: "p", updatedAt: 1 },
+      }),
       targetFor: async ({ id }) =>
         refreshTargetForTest({
           connectionId: id,
