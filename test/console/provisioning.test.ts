@@ -122,7 +122,7 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
     const response = page.getByLabel("Token response of the provider");
     await response.fill("{}");
     await response.press("Enter");
-    await page.locator("#connection-tokenResponse:focus").waitFor();
+    await page.locator("#connection-tokenResponse:focus[aria-invalid=true]").waitFor();
     expect(await page.locator("#connection-tokenResponse-wrong").textContent()).toContain("token_response is invalid");
     await response.fill('{"access_token": "CANARY_typed_token", "scope": "read"}');
     expect(await command(page, "Store the connection").textContent()).toBe(
@@ -313,7 +313,7 @@ describe("webhooks in the console", NEEDS_CHROMIUM, () => {
     const uri = page.getByLabel("Address that events are sent to");
     await uri.fill("nowhere");
     await uri.press("Enter");
-    await page.locator("#webhook-uri:focus").waitFor();
+    await page.locator("#webhook-uri:focus[aria-invalid=true]").waitFor();
     expect(await page.locator("#webhook-uri-wrong").textContent()).toContain("webhook.uri must");
     await uri.fill(`${world.harness.sandbox.origin}/hook`);
     await uri.press("Enter");
