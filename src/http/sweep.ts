@@ -226,18 +226,23 @@ export function discardRestAfter(request: HttpRequest, response: HttpResponse): 
     });
     return;
   }
-  const { socket } = response.req;
   response.once("prefinish", () => {
-    // After the last answer of a connection node:http destroys its socket by this method.
-    if (!request.complete && !response.shouldKeepAlive) socket.destroySoon = () => void socket.end();
+    if (request.complete || response.shouldKeepAlive) return;
+    const { socket } = request;
+    // By this method node:http destroys the socket after its last answer, once that is written.
+    socket.destroySoon = () => {
+      socket.end();
+      discardRest(request, () => socket.destroy());
+    };
   });
   response.once("finish", () => {
     allowed.delete(response);
-    if (!request.complete) discardRest(request, response.shouldKeepAlive);
+    if (!request.complete && response.shouldKeepAlive) discardRest(request);
   });
 }
 
-function discardRest(request: HttpRequest, staysOpen: boolean): void {
+/** @param done called when the rest has arrived; the socket is destroyed if it does not arrive in time. */
+function discardRest(request: HttpRequest, done: () => void = () => {}): void {
   const { socket } = request;
   request.removeAllListeners("data");
   request.resume();
@@ -246,7 +251,7 @@ function discardRest(request: HttpRequest, staysOpen: boolean): void {
     clearTimeout(timer);
     // The connection may carry thousands of such requests.
     socket.off("close", settle);
-    if (!staysOpen) socket.destroy();
+    done();
   };
   request.once("end", settle);
   socket.once("close", settle);

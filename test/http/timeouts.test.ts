@@ -1,10 +1,12 @@
 import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import type { ClientHttp2Stream } from "node:http2";
 import net from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Handler } from "../../src/http/dispatch.js";
 import { endWith } from "../../src/http/exchange.js";
 import { DEFAULT_LIMITS } from "../../src/http/limits.js";
+import { discardRestAfter } from "../../src/http/sweep.js";
 import { END_HEADERS, frame, getBlock, HEADERS, HELLO, PING, SETTINGS, uint32 } from "./frames.js";
 import {
   connectHttp2,
@@ -240,3 +242,43 @@ function large(onClose: () => void): Handler {
     res.end(Buffer.alloc(32 * 1024 * 1024));
   };
 }
+
+describe("a connection after its last answer, which came before the rest of the request", () => {
+  it.each([
+    ["sent before the answer is read", true],
+    ["never sent", false],
+  ])(
+    "is destroyed when the rest is %s, and the answer arrives whole",
+    async (_, isSent) => {
+      // More than both kernels' buffers hold, so that the answer is not written before it is read.
+      const answer = Buffer.alloc(32 * 1024 * 1024, "z");
+      const begun = gate();
+      const read = gate();
+      let closed: Promise<unknown> = Promise.reject(new Error("no request"));
+      closed.catch(() => {});
+      const handler: Handler = (req, res) => {
+        closed = once(req.socket, "close");
+        req.on("end", read.open).resume();
+        discardRestAfter(req, res);
+        (res as ServerResponse).end(answer);
+        begun.open();
+      };
+      const { port } = await start({ handler });
+      const socket = net.connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+      onTestFinished(() => void socket.destroy());
+      socket.write(`${HEAD}Connection: close\r\nContent-Length: 6\r\n\r\nabc`);
+      await begun.opened;
+      if (isSent) {
+        socket.write("def");
+        await read.opened;
+      }
+      let length = 0;
+      socket.on("data", (chunk: Buffer) => (length += chunk.length));
+      await once(socket, "end");
+      expect(length).toBeGreaterThan(answer.length);
+      // Although the client keeps its side open; the sweep would take half a minute.
+      await closed;
+    },
+    15_000,
+  );
+});
