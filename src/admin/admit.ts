@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createContextKey } from "@connectrpc/connect";
 import { clientNetworkOf, type HttpRequest } from "../http/exchange.js";
+import { keepNewest } from "../lib/keep-newest.js";
 import { codeOf, createSecretFile } from "../lib/secret-file.js";
 import type { Session, SessionStore } from "../model/audit.js";
 import { isRefusedByStore } from "../model/errors.js";
@@ -171,10 +172,7 @@ export function createAttempts(max: number, now: () => number): Attempts {
         attempts.count += 1;
         return;
       }
-      kept.delete(whose);
-      kept.set(whose, { count: 1, endsAt: now() + WINDOW_MS });
-      const [oldest = ""] = kept.keys();
-      if (kept.size > MAX_KEPT) kept.delete(oldest);
+      keepNewest(kept, whose, { count: 1, endsAt: now() + WINDOW_MS }, MAX_KEPT);
     },
   };
 }

@@ -9,6 +9,7 @@ import type { Call } from "../call/call.js";
 import type { Explanation } from "../call/explanation.js";
 import type { Relay } from "../call/relay.js";
 import type { HttpRequest } from "../http/exchange.js";
+import { keepNewest } from "../lib/keep-newest.js";
 import type { Pending } from "../lib/process.js";
 import type { ChangeOptions, SessionStore } from "../model/audit.js";
 import type { Inspect } from "../model/findings.js";
@@ -246,9 +247,7 @@ export function createPublicKeys(applications: Pick<ApplicationStore, "publicKey
     if (known !== undefined) return known;
     const publicKey = await applications.publicKeyOf(id);
     if (publicKey === undefined) return undefined;
-    kept.set(id, publicKey);
-    const [oldest] = kept.keys();
-    if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest);
+    keepNewest(kept, id, publicKey, MAX_KEPT);
     return publicKey;
   };
 }

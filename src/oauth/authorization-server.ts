@@ -140,7 +140,7 @@ function ownClient(
 
 /** A registration unique to this connection, so that a refusal of its client is not counted against any other. */
 function ownRegistration({ id, applicationId, providerName }: ServedConnection): RegisteredClient {
-  return { id, applicationId, providerName: `${providerName} ${id}`, updatedAt: 0 };
+  return { id, applicationId, providerName, updatedAt: 0 };
 }
 
 function openSecrets(sealer: Sealer, { userId, refreshToken, ...connection }: ServedConnection) {

@@ -1,3 +1,4 @@
+import { keepNewest } from "../lib/keep-newest.js";
 import type { AuditEntry, ChangeOptions } from "../model/audit.js";
 import { openSealed, type SealBinding, type Sealer, Secret } from "../sealing/seal.js";
 import { isAhead } from "./connection.js";
@@ -120,14 +121,6 @@ interface Known {
 
 const TAKEN: Known = { refusedFor: undefined, isHeld: false, nextProbeAt: 0 };
 
-/** Makes an entry the newest of a map, and evicts the oldest beyond `most`. */
-function setNewest<Value>(map: Map<string, Value>, key: string, value: Value, most: number): void {
-  map.delete(key);
-  map.set(key, value);
-  const [oldest] = map.keys();
-  if (map.size > most && oldest !== undefined) map.delete(oldest);
-}
-
 /** Remembers for each client what this process has seen; times are milliseconds since the epoch. */
 export function createClientHolds(): ClientHolds {
   const clients = new Map<string, { readonly updatedAt: number; readonly endpoints: Map<string, Known> }>();
@@ -142,8 +135,8 @@ export function createClientHolds(): ClientHolds {
     const newest = clients.get(client.id);
     if (newest !== undefined && newest.updatedAt > client.updatedAt) return undefined;
     const endpoints = endpointsOf(place) ?? new Map<string, Known>();
-    setNewest(clients, client.id, { updatedAt: client.updatedAt, endpoints }, MAX_CLIENTS);
-    setNewest(endpoints, endpoint, known, MAX_ENDPOINTS);
+    keepNewest(clients, client.id, { updatedAt: client.updatedAt, endpoints }, MAX_CLIENTS);
+    keepNewest(endpoints, endpoint, known, MAX_ENDPOINTS);
     return endpoints;
   };
   const peekMs = (place: RefreshPlace, now: number) => {

@@ -1,3 +1,4 @@
+import { keepNewest } from "../lib/keep-newest.js";
 import type { CallerSignal } from "../model/caller-signal.js";
 import { RelayError } from "../model/errors.js";
 import type { ProviderCatalog } from "../providers/provider.js";
@@ -127,10 +128,7 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
       return refreshed && current(refreshed);
     },
     noteRefusedAgain({ id }) {
-      holds.delete(id);
-      holds.set(id, now() + HOLD_MS);
-      const [oldest] = holds.keys();
-      if (holds.size > MAX_HOLDS && oldest !== undefined) holds.delete(oldest);
+      keepNewest(holds, id, now() + HOLD_MS, MAX_HOLDS);
     },
     async idToken(connection) {
       requireUsable(connection);

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { keepNewest } from "../lib/keep-newest.js";
 import { type Answer, errorAnswer, type SandboxRequest } from "./router.js";
 
 /** What an account allowed a client; revoking it invalidates all its tokens. */
@@ -167,9 +168,7 @@ export function createAuthorizationCodes(context: { now: () => number; randomId:
   return {
     create(request) {
       const code = `sandbox_ac_${context.randomId()}`;
-      codes.set(code, { request, expiresAtMs: context.now() + LIFETIME_MS, grant: undefined });
-      const [oldest] = codes.keys();
-      if (codes.size > MAX_CODES && oldest !== undefined) codes.delete(oldest);
+      keepNewest(codes, code, { request, expiresAtMs: context.now() + LIFETIME_MS, grant: undefined }, MAX_CODES);
       return code;
     },
     redeem(redemption) {

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
+import { keepNewest } from "../lib/keep-newest.js";
 
 /** How late another process's change may be seen, in milliseconds: after a disconnect, calls end within this time. */
 const MAX_STALE_MS = 1000;
@@ -50,10 +51,7 @@ export function createLookupCache<Value extends { readonly id: string }>({
       const entry = new Entry(now(), kept?.known, read());
       const drop = () => void (entries.get(key) === entry && entries.delete(key));
       entry.value.then((value) => value === undefined && drop(), drop);
-      entries.delete(key);
-      entries.set(key, entry);
-      const [oldest] = entries.keys();
-      if (entries.size > MAX_ENTRIES && oldest !== undefined) entries.delete(oldest);
+      keepNewest(entries, key, entry, MAX_ENTRIES);
       rereader.begin();
       return entry.value;
     },

@@ -123,7 +123,7 @@ function* change(
   const current = yield* first(LOCK, key);
   const written = rowFromClient(decide(current && clientFromRow(current)));
   // What is known of a client is of this version: so each change has a later one, even if the clock has gone back.
-  const updated_at = Math.max(written.updated_at, (current?.updated_at ?? -1) + 1);
+  const updated_at = current === undefined ? written.updated_at : Math.max(written.updated_at, current.updated_at + 1);
   const row = yield* first(current === undefined ? INSERT : UPDATE, { ...written, updated_at });
   yield* writeAudit(audit);
   return clientFromRow(row as ClientRow);

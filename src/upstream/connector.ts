@@ -3,6 +3,7 @@ import { isIP, type LookupFunction, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { createSecureContext, rootCertificates, type SecureContext } from "node:tls";
 import type { buildConnector as Builder } from "undici";
+import { keepNewest } from "../lib/keep-newest.js";
 import { type AddressDecision, bytesFromAddress, decideAddress } from "./address.js";
 import { AddressRefusedError, relayError } from "./failure.js";
 import { buildConnector } from "./undici.js";
@@ -252,13 +253,8 @@ function keep(
 ): readonly LookupAddress[] {
   const addresses = records.map(({ address }) => ({ address, family: isIP(address) }));
   const ttlS = Math.min(MAX_TTL_S, ...records.map(({ ttl }) => ttl));
-  known.delete(hostname);
-  if (!isWhole) return addresses;
-  for (const oldest of known.keys()) {
-    if (known.size < MAX_NAMES) break;
-    known.delete(oldest);
-  }
-  known.set(hostname, { addresses, until: performance.now() + ttlS * 1000 });
+  if (isWhole) keepNewest(known, hostname, { addresses, until: performance.now() + ttlS * 1000 }, MAX_NAMES);
+  else known.delete(hostname);
   return addresses;
 }
 

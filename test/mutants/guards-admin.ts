@@ -32,11 +32,7 @@ export const ADMIN_GUARDS: readonly Guard[] = [
     "admin/port",
   ),
   guard("admin: connections of one client", [", maxClientConnections: 150", ""], "server/client-connections"),
-  guard(
-    "admin: bound of tries",
-    ['const [oldest = ""] = kept.keys(); if (kept.size > MAX_KEPT', 'const [oldest = ""] = kept.keys(); if (false'],
-    "admin/attempts",
-  ),
+  guard("admin: bound of tries", ["if (map.size > most)", "if (false)"], "admin/attempts"),
   guard("admin: bound of audited refusals", ["if (refusals.waitSeconds(name) === 0) {", "{"], "admin/roles"),
   guard(
     "admin: methods without a role",

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { bearerFrom, type CallerFields, callerFrom, type NamedKeys } from "../../applications/caller.js";
 import type { HttpRequest } from "../../http/exchange.js";
+import { keepNewest } from "../../lib/keep-newest.js";
 import { decodePercent } from "../../lib/parse-url.js";
 import { formatError, RelayError } from "../../model/errors.js";
 import { headerMeant, isDroppedHeader, takeParameter } from "../../providers/credential.js";
@@ -206,11 +207,9 @@ function redactorFor({ proof: { callToken, privateKeys, userSignature = "" } }: 
   const key = (callToken?.hash ?? "") + (others.length === 0 ? "" : hash("sha256", others.join(" "), "base64"));
   const known = made.get(key);
   if (known !== undefined) return known;
-  const [oldest] = made.keys();
-  if (oldest !== undefined && made.size >= MAX_MADE) made.delete(oldest);
   const token = callToken?.text.reveal();
   const redactor = createRedactor(token === undefined ? others : [...others, token.slice(token.lastIndexOf(".") + 1)]);
-  made.set(key, redactor);
+  keepNewest(made, key, redactor, MAX_MADE);
   return redactor;
 }
 
