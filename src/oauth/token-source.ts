@@ -159,10 +159,9 @@ async function forcedRow(options: TokenSourceOptions, stored: Connection, wait: 
   return row?.state === "ACTIVE" && row.version !== stored.version && !isUnfetched(row) ? row : undefined;
 }
 
-/** Waits for a refresh until the caller's deadline or abort; the refresh itself goes on. */
+/** Waits for a refresh until the caller's deadline or abort; the refresh itself goes on, and may fail with nobody waiting. */
 function within(flight: Promise<void>, { deadline, signal }: Wait): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
     const timer = setTimeout(() => end(() => reject(refreshUnavailable())), Math.max(0, deadline - performance.now()));
     const listener = { handleEvent: () => end(() => reject(signal?.reason)) };
     const end = (settle: () => void) => {
@@ -170,11 +169,12 @@ function within(flight: Promise<void>, { deadline, signal }: Wait): Promise<void
       signal?.removeEventListener("abort", listener);
       settle();
     };
-    signal?.addEventListener("abort", listener);
     flight.then(
       () => end(resolve),
       (error: unknown) => end(() => reject(error)),
     );
+    if (signal?.aborted) return listener.handleEvent();
+    signal?.addEventListener("abort", listener);
   });
 }
 

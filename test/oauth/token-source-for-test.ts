@@ -30,8 +30,8 @@ export function tokenSourceForTest({ sealer, now }: { readonly sealer: Sealer; r
   });
   return {
     ...source,
-    accessToken: async (connection: Connection): Promise<Secret> => {
-      const wait = { deadline: performance.now() + 1000, signal: undefined };
+    accessToken: async (connection: Connection, signal?: AbortSignal): Promise<Secret> => {
+      const wait = { deadline: performance.now() + 1000, signal };
       return (await source.accessToken(connection, wait)).token as Secret;
     },
   };

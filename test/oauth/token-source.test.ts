@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { getHeapSpaceStatistics } from "node:v8";
 import { describe, expect, it } from "vitest";
 import { RelayError } from "../../src/model/errors.js";
@@ -82,6 +83,18 @@ describe("accessToken()", () => {
     expect((await failureOf(refreshable, end, never))[0]).toBe("REFRESH_UNAVAILABLE");
     const source = tokenSourceForTest({ sealer, now: () => end - 1 });
     expect((await source.accessToken(refreshable)).reveal()).toBe("CANARY_a");
+  });
+
+  it("leaves no rejection unhandled, which would end the process, when the caller has gone before the refresh fails", async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => void unhandled.push(reason);
+    process.on("unhandledRejection", note);
+    const source = tokenSourceForTest({ sealer, now: () => NOW + 3_600_000 });
+    const ended = connectionForTest({ expires_in: 3600, refresh_token: "r" });
+    await expect(source.accessToken(ended, AbortSignal.abort(new Error("gone")))).rejects.toThrow("gone");
+    await setImmediate();
+    process.off("unhandledRejection", note);
+    expect(unhandled).toEqual([]);
   });
 
   it("says that a stored token cannot be opened: damaged, moved, or without its key", async () => {
