@@ -1,3 +1,4 @@
+import { keepNewest } from "../lib/keep-newest.js";
 import {
   attemptOf,
   type BegunRefresh,
@@ -28,6 +29,8 @@ const MAX_FAILURES = 10;
 const WINDOW_MS = 30_000;
 /** While the breaker is open, one refresh per interval probes whether the endpoint is back. */
 const PROBE_EVERY_MS = 5000;
+/** An endpoint may depend on a value that users choose, so that there is no end of them. */
+const MAX_ENDPOINTS = 10_000;
 
 interface Trouble {
   /** Times of the failures within the window, until it opens. */
@@ -58,7 +61,7 @@ export function createBreaker(): Breaker {
     },
     recordFailure(endpoint, now) {
       const trouble = troubles.get(endpoint) ?? { failures: [], isOpen: false, nextProbeAt: 0 };
-      troubles.set(endpoint, trouble);
+      keepNewest(troubles, endpoint, trouble, MAX_ENDPOINTS);
       if (trouble.isOpen) return;
       // Also drops failures that were recorded while the clock was ahead.
       trouble.failures = trouble.failures.filter((at) => isAhead(at + WINDOW_MS, now, WINDOW_MS)).concat(now);

@@ -57,6 +57,17 @@ describe("createBreaker()", () => {
     expect(breaker.isOpen("e")).toBe(false);
   });
 
+  it("keeps what it knows of 10,000 endpoints at most: users may choose a part of them", () => {
+    const breaker = createBreaker();
+    const failures = (endpoint: string) => {
+      for (let n = 0; n < 10; n++) breaker.recordFailure(endpoint, n);
+    };
+    for (let n = 0; n < 10_000; n++) failures(`e${n}`);
+    expect(breaker.isOpen("e0")).toBe(true);
+    failures("one more");
+    expect([breaker.isOpen("e0"), breaker.isOpen("e1"), breaker.isOpen("one more")]).toEqual([false, true, true]);
+  });
+
   it("does not wait longer because the clock was set back", () => {
     const breaker = createBreaker();
     for (let n = 0; n < 10; n++) breaker.recordFailure("e", 3_600_000);
