@@ -178,7 +178,8 @@ function ruleOf({ caller, permission, egress }: CallDecisions): string | undefin
 
 function sizeOf(data: AnswerData | undefined): number {
   if (data === undefined || data.kind === "empty") return 0;
-  return data.kind === "json" || data.kind === "text" ? data.text.length : data.bytes.length;
+  if (data.kind === "text") return Buffer.byteLength(data.text);
+  return data.kind === "json" ? data.text.length : data.bytes.length;
 }
 
 /** Where records and captures go. */

@@ -114,6 +114,13 @@ describe("a recorded call", () => {
     }
   });
 
+  it("counts the bytes of a text, not its characters", async () => {
+    await call({ url: at("/html"), method: "GET" });
+    const [{ responseBytes } = { responseBytes: 0 }] = await recorded(1);
+    const provided = await fetch(at("/html"), { headers: { authorization: `Bearer ${token}` } });
+    expect(responseBytes).toBe((await provided.arrayBuffer()).byteLength);
+  });
+
   it("tells of what was refused: the rule, and of the url nothing", async () => {
     await call({ url: "https://CANARY.example/CANARY", method: "GET" });
     await call({ url: at("/me"), method: "CANARY" });
