@@ -33,60 +33,41 @@ const EACH = ["id", "public_key", ...CHANGEABLE, "created_at", "updated_at"];
 const COLUMNS = EACH.join(", ");
 
 const FIND = createStatement<{ public_key: string }, ApplicationRow>(
-  "find_application",
   `SELECT ${COLUMNS} FROM applications WHERE public_key = :public_key`,
 );
 
 /** Only for PostgreSQL's cache. */
 const FIND_BY_IDS = createStatement<{ ids: readonly string[] }, ApplicationRow>(
-  "find_applications",
   `SELECT ${COLUMNS} FROM applications WHERE id = ANY(:ids::text[])`,
 );
 
 /** Locks the row, so that nobody else changes it before the transaction ends. */
 const LOCK = createStatement<{ public_key: string }, ApplicationRow>(
-  "lock_application",
   `SELECT ${COLUMNS} FROM applications WHERE public_key = :public_key FOR UPDATE`,
 );
 
 const PUBLIC_KEY = createStatement<{ id: string }, { public_key: string }>(
-  "find_public_key",
   "SELECT public_key FROM applications WHERE id = :id",
 );
 
-const ICON = createStatement<{ id: string }, { icon: Uint8Array }>(
-  "find_icon",
-  "SELECT icon FROM applications WHERE id = :id",
-);
+const ICON = createStatement<{ id: string }, { icon: Uint8Array }>("SELECT icon FROM applications WHERE id = :id");
 
-const LIST = createStatement<object, ApplicationRow>(
-  "list_applications",
-  `SELECT ${COLUMNS} FROM applications ORDER BY created_at, id`,
-);
+const LIST = createStatement<object, ApplicationRow>(`SELECT ${COLUMNS} FROM applications ORDER BY created_at, id`);
 
-const PAGE = createStatement<{ key_start: string; key_end: Buffer; limit: number }, ApplicationRow>(
-  "page_applications",
-  `SELECT ${COLUMNS} FROM applications WHERE public_key >= :key_start AND public_key < CAST(:key_end AS KEY)
-   ORDER BY public_key LIMIT :limit`,
-);
+const PAGE = createStatement<{ key_start: string; key_end: Buffer; limit: number }, ApplicationRow>(`
+   SELECT ${COLUMNS} FROM applications WHERE public_key >= :key_start AND public_key < CAST(:key_end AS KEY)
+   ORDER BY public_key LIMIT :limit`);
 
 const CREATE = createStatement<WrittenRow>(
-  "create_application",
   `INSERT INTO applications (${COLUMNS}, icon) VALUES (${[...EACH, "icon"].map((column) => `:${column}`).join(", ")})`,
 );
 
 /** Writes only the columns of the patch, so that a concurrent change of another column stays. */
-const UPDATE = createStatement<object, ApplicationRow>(
-  "update_application",
-  `UPDATE applications
+const UPDATE = createStatement<object, ApplicationRow>(`UPDATE applications
    SET ${[...CHANGEABLE, "icon"].map((column) => `${column} = coalesce(:${column}, ${column})`).join(", ")}, updated_at = :now
-   WHERE public_key = :public_key RETURNING ${COLUMNS}`,
-);
+   WHERE public_key = :public_key RETURNING ${COLUMNS}`);
 
-const DELETE_TICKETS = createStatement<{ id: string }>(
-  "delete_tickets",
-  "DELETE FROM tickets WHERE application_id = :id",
-);
+const DELETE_TICKETS = createStatement<{ id: string }>("DELETE FROM tickets WHERE application_id = :id");
 
 /** Most application rows that the SQLite cache keeps: a relay has few, and each of its calls needs one. */
 const MAX_KEPT = 1000;
@@ -167,21 +148,17 @@ function* update(
 }
 
 const REMOVE_ORIGINS = createStatement<{ application_id: string }>(
-  "remove_origins",
   "DELETE FROM application_origins WHERE application_id = :application_id",
 );
 
 const ADD_ORIGIN = createStatement<{ origin: string; application_id: string }>(
-  "add_origin",
   "INSERT INTO application_origins (origin, application_id) VALUES (:origin, :application_id) ON CONFLICT DO NOTHING",
 );
 
 /** Whether any active application lists an origin: a preflight names no application, and must not read all of them. */
-const LISTS_ORIGIN = createStatement<{ origin: string }, unknown>(
-  "lists_origin",
-  `SELECT 1 FROM application_origins JOIN applications ON applications.id = application_id
-   WHERE origin = :origin AND state = 'ACTIVE' LIMIT 1`,
-);
+const LISTS_ORIGIN = createStatement<{ origin: string }, unknown>(`
+   SELECT 1 FROM application_origins JOIN applications ON applications.id = application_id
+   WHERE origin = :origin AND state = 'ACTIVE' LIMIT 1`);
 
 /** Replaces the origins that an application lists; called inside the transaction that writes the application. */
 function* writeOrigins(id: string, origins: readonly string[]): Operation<void> {
@@ -204,20 +181,16 @@ const DELETE_SOME = (
   ] as const
 ).map(([table, order, isKept]) => ({
   isKept,
-  statement: createStatement<{ id: string; batch: number }>(
-    `delete_some_${table}`,
-    `DELETE FROM ${table} WHERE id IN
-       (SELECT id FROM ${table} WHERE application_id = :id ORDER BY ${order} LIMIT :batch)`,
-  ),
+  statement: createStatement<{ id: string; batch: number }>(`DELETE FROM ${table} WHERE id IN
+       (SELECT id FROM ${table} WHERE application_id = :id ORDER BY ${order} LIMIT :batch)`),
 }));
 
 const DISABLE = createStatement<{ public_key: string }>(
-  "disable_application",
   "UPDATE applications SET state = 'DISABLED' WHERE public_key = :public_key",
 );
 
 /** Rows that were added meanwhile are deleted with it (ON DELETE CASCADE). */
-const DELETE = createStatement<{ id: string }>("delete_application", "DELETE FROM applications WHERE id = :id");
+const DELETE = createStatement<{ id: string }>("DELETE FROM applications WHERE id = :id");
 
 interface Deletion {
   readonly publicKey: string;

@@ -15,22 +15,16 @@ interface AuditRow {
 
 const COLUMNS = "id, created_at, actor, method, resource, public_key, changed_fields, outcome";
 
-const ADD = createStatement<AuditRow>(
-  "add_audit_record",
-  `INSERT INTO audit_records (${COLUMNS})
-   VALUES (:id, :created_at, :actor, :method, :resource, :public_key, :changed_fields, :outcome)`,
-);
+const ADD = createStatement<AuditRow>(`INSERT INTO audit_records (${COLUMNS})
+   VALUES (:id, :created_at, :actor, :method, :resource, :public_key, :changed_fields, :outcome)`);
 
 const LIST = createStatement<{ before: string; limit: number }, AuditRow>(
-  "list_audit_records",
   `SELECT ${COLUMNS} FROM audit_records WHERE id < :before ORDER BY id DESC LIMIT :limit`,
 );
 
-const LIST_OF_APPLICATION = createStatement<{ public_key: string; before: string; limit: number }, AuditRow>(
-  "list_audit_records_of_application",
-  `SELECT ${COLUMNS} FROM audit_records
-   WHERE public_key = :public_key AND id < :before ORDER BY id DESC LIMIT :limit`,
-);
+const LIST_OF_APPLICATION = createStatement<{ public_key: string; before: string; limit: number }, AuditRow>(`
+   SELECT ${COLUMNS} FROM audit_records
+   WHERE public_key = :public_key AND id < :before ORDER BY id DESC LIMIT :limit`);
 
 /** Sorts after every id, since ids are hexadecimal. */
 const LAST_ID = "g";

@@ -65,53 +65,36 @@ const OF_TIME = "(+last_at >= :start AND +first_at < :end OR sequence = :floor)"
 /** Most blocks that one statement scans: a SQLite statement blocks the event loop. */
 const MAX_LOOKED = 500;
 
-const FLOOR = createStatement<{ before: number }, { floor: number | null }>(
-  "floor_of_call_blocks",
-  `SELECT min(sequence) AS floor FROM
-     (SELECT sequence FROM call_blocks WHERE sequence < :before ORDER BY sequence DESC LIMIT ${MAX_LOOKED}) AS looked`,
-);
+const FLOOR = createStatement<{ before: number }, { floor: number | null }>(`SELECT min(sequence) AS floor FROM
+     (SELECT sequence FROM call_blocks WHERE sequence < :before ORDER BY sequence DESC LIMIT ${MAX_LOOKED}) AS looked`);
 
-const FLOOR_OF_ONE = createStatement<{ before: number; application_id: string }, { floor: number | null }>(
-  "floor_of_call_blocks_of_application",
-  `SELECT min(sequence) AS floor FROM
+const FLOOR_OF_ONE = createStatement<{ before: number; application_id: string }, { floor: number | null }>(`
+   SELECT min(sequence) AS floor FROM
      (SELECT sequence FROM call_blocks WHERE application_id = :application_id AND sequence < :before
-      ORDER BY sequence DESC LIMIT ${MAX_LOOKED}) AS looked`,
-);
+      ORDER BY sequence DESC LIMIT ${MAX_LOOKED}) AS looked`);
 
 const LIST = createStatement<ListBounds, CallBlockRow>(
-  "list_call_blocks",
   `SELECT ${COLUMNS} FROM call_blocks WHERE sequence < :before AND sequence >= :floor AND ${OF_TIME} ORDER BY sequence DESC LIMIT :limit`,
 );
 
-const LIST_OF_ONE = createStatement<ListBounds & { application_id: string }, CallBlockRow>(
-  "list_call_blocks_of_application",
-  `SELECT ${COLUMNS} FROM call_blocks WHERE application_id = :application_id AND sequence < :before AND sequence >= :floor AND ${OF_TIME}
-   ORDER BY sequence DESC LIMIT :limit`,
-);
+const LIST_OF_ONE = createStatement<ListBounds & { application_id: string }, CallBlockRow>(`
+   SELECT ${COLUMNS} FROM call_blocks WHERE application_id = :application_id AND sequence < :before AND sequence >= :floor AND ${OF_TIME}
+   ORDER BY sequence DESC LIMIT :limit`);
 
 const LIST_AFTER = createStatement<{ sequence: number; limit: number }, CallBlockRow>(
-  "list_call_blocks_after",
   `SELECT ${COLUMNS} FROM call_blocks WHERE sequence > :sequence ORDER BY sequence LIMIT :limit`,
 );
 
 /** Narrows the search by the time in the call's id, so that only the text of blocks that may hold it is searched. */
-const FIND = createStatement<{ call_id: string; time: number; until: number }, CallBlockRow>(
-  "find_call_block",
-  `SELECT ${COLUMNS} FROM call_blocks
-   WHERE last_at BETWEEN :time AND :until AND first_at <= :time AND instr(calls, :call_id) > 0 LIMIT 1`,
-);
+const FIND = createStatement<{ call_id: string; time: number; until: number }, CallBlockRow>(`
+   SELECT ${COLUMNS} FROM call_blocks
+   WHERE last_at BETWEEN :time AND :until AND first_at <= :time AND instr(calls, :call_id) > 0 LIMIT 1`);
 
-const DELETE_BEFORE = createStatement<{ time: number; limit: number }>(
-  "delete_old_call_blocks",
-  `DELETE FROM call_blocks WHERE sequence IN
-     (SELECT sequence FROM call_blocks WHERE last_at < :time ORDER BY last_at LIMIT :limit)`,
-);
+const DELETE_BEFORE = createStatement<{ time: number; limit: number }>(`DELETE FROM call_blocks WHERE sequence IN
+     (SELECT sequence FROM call_blocks WHERE last_at < :time ORDER BY last_at LIMIT :limit)`);
 
-const DELETE_OF = createStatement<{ application_id: string; limit: number }>(
-  "delete_call_blocks_of_application",
-  `DELETE FROM call_blocks WHERE sequence IN
-     (SELECT sequence FROM call_blocks WHERE application_id = :application_id ORDER BY sequence LIMIT :limit)`,
-);
+const DELETE_OF = createStatement<{ application_id: string; limit: number }>(`DELETE FROM call_blocks WHERE sequence IN
+     (SELECT sequence FROM call_blocks WHERE application_id = :application_id ORDER BY sequence LIMIT :limit)`);
 
 /**
  * How long after its start a call ends at the latest: within the longest deadline and some time after it, or, for a
@@ -170,33 +153,26 @@ export function createPostgresCallStore(database: Database): CallBlockStore {
   });
 }
 
-const LAST = createStatement<object, { last: number }>(
-  "last_call_sequence",
-  "SELECT last FROM call_sequence WHERE id = 1",
-);
+const LAST = createStatement<object, { last: number }>("SELECT last FROM call_sequence WHERE id = 1");
 
 /** One writer at a time holds this row: it is free again once the writer's blocks are committed and visible. */
 const TAKE_SEQUENCES = createStatement<{ blocks: number }, { last: number }>(
-  "take_call_sequences",
   "UPDATE call_sequence SET last = last + :blocks::bigint WHERE id = 1 RETURNING last",
 );
 
 /** Adds all blocks in one statement, each of a different application, since other writers wait meanwhile. */
-const ADD = createStatement<Columns & { before: number }, { count: number }>(
-  "add_call_blocks",
-  `INSERT INTO call_blocks (sequence, application_id, position, count, first_at, last_at, calls)
+const ADD = createStatement<Columns & { before: number }, { count: number }>(`
+   INSERT INTO call_blocks (sequence, application_id, position, count, first_at, last_at, calls)
    SELECT :before::bigint + added.place, applications.id, coalesce((
        SELECT earlier.position + earlier.count FROM call_blocks AS earlier WHERE earlier.application_id = applications.id
        ORDER BY earlier.sequence DESC LIMIT 1), 0), added.count, added.first_at, added.last_at, added.calls
    FROM unnest(:application_ids::text[], :counts::bigint[], :first_ats::bigint[], :last_ats::bigint[], :calls::text[])
      WITH ORDINALITY AS added (application_id, count, first_at, last_at, calls, place)
    JOIN applications ON applications.id = added.application_id
-   RETURNING count`,
-);
+   RETURNING count`);
 
-const TRIM_RINGS = createStatement<{ application_ids: readonly string[]; max_calls: number; limit: number }>(
-  "trim_call_rings",
-  `DELETE FROM call_blocks WHERE sequence IN (
+const TRIM_RINGS = createStatement<{ application_ids: readonly string[]; max_calls: number; limit: number }>(`
+   DELETE FROM call_blocks WHERE sequence IN (
      SELECT oldest.sequence FROM unnest(:application_ids::text[]) AS written (application_id)
      CROSS JOIN LATERAL (
        SELECT position + count AS total FROM call_blocks WHERE application_id = written.application_id
@@ -204,8 +180,7 @@ const TRIM_RINGS = createStatement<{ application_ids: readonly string[]; max_cal
      CROSS JOIN LATERAL (
        SELECT sequence, position FROM call_blocks WHERE application_id = written.application_id
        ORDER BY sequence LIMIT :limit) AS oldest
-     WHERE oldest.position < newest.total - :max_calls::bigint)`,
-);
+     WHERE oldest.position < newest.total - :max_calls::bigint)`);
 
 /** Blocks as one array per column, for inserting many in one PostgreSQL statement. */
 interface Columns {

@@ -49,12 +49,9 @@ ALTER TABLE call_figures ADD CONSTRAINT call_figures_kind_check
   CHECK (kind IN ('ALL', 'APPLICATION', 'PROVIDER', 'PAIR'));
 `;
 
-const PUT = createStatement<FiguresRow>(
-  "put_figures",
-  `INSERT INTO call_figures (span, kind, subject, start_at, writer, figures)
+const PUT = createStatement<FiguresRow>(`INSERT INTO call_figures (span, kind, subject, start_at, writer, figures)
    VALUES (:span, :kind, :subject, :start_at, :writer, :figures)
-   ON CONFLICT (span, kind, subject, start_at, writer) DO UPDATE SET figures = excluded.figures`,
-);
+   ON CONFLICT (span, kind, subject, start_at, writer) DO UPDATE SET figures = excluded.figures`);
 
 interface ReadBounds {
   readonly span: FigureSpan;
@@ -67,48 +64,38 @@ interface ReadBounds {
 }
 
 /** Reads one slice, in the order of the primary key. */
-const READ = createStatement<ReadBounds, FiguresRow>(
-  "read_figures",
-  `SELECT span, kind, subject, start_at, writer, figures FROM call_figures
+const READ = createStatement<ReadBounds, FiguresRow>(`
+   SELECT span, kind, subject, start_at, writer, figures FROM call_figures
    WHERE span = :span AND kind = :kind AND (subject, start_at, writer) > (:after_subject, :after_start, :after_writer)
      AND start_at >= :from
-   ORDER BY span, kind, subject, start_at, writer LIMIT :limit`,
-);
+   ORDER BY span, kind, subject, start_at, writer LIMIT :limit`);
 
-const READ_OF_ONE = createStatement<ReadBounds & { readonly subject: string }, FiguresRow>(
-  "read_figures_of_one",
-  `SELECT span, kind, subject, start_at, writer, figures FROM call_figures
+const READ_OF_ONE = createStatement<ReadBounds & { readonly subject: string }, FiguresRow>(`
+   SELECT span, kind, subject, start_at, writer, figures FROM call_figures
    WHERE span = :span AND kind = :kind AND subject = :subject AND start_at >= :from
      AND (start_at, writer) > (:after_start, :after_writer)
-   ORDER BY span, kind, subject, start_at, writer LIMIT :limit`,
-);
+   ORDER BY span, kind, subject, start_at, writer LIMIT :limit`);
 
-const DELETE_BEFORE = createStatement<{ span: FigureSpan; time: number; limit: number }>(
-  "delete_old_figures",
-  `DELETE FROM call_figures WHERE (span, kind, subject, start_at, writer) IN (
+const DELETE_BEFORE = createStatement<{ span: FigureSpan; time: number; limit: number }>(`
+   DELETE FROM call_figures WHERE (span, kind, subject, start_at, writer) IN (
      SELECT span, kind, subject, start_at, writer FROM call_figures
-     WHERE span = :span AND start_at < :time ORDER BY span, start_at LIMIT :limit)`,
-);
+     WHERE span = :span AND start_at < :time ORDER BY span, start_at LIMIT :limit)`);
 
 type SubjectOfSpan = Omit<FiguresRow, "writer" | "figures">;
 
 /** Subjects with figures of several processes. */
-const SHARED = createStatement<Pick<FiguresRow, "span" | "start_at">, Pick<FiguresRow, "kind" | "subject">>(
-  "list_shared_figures",
-  `SELECT kind, subject FROM call_figures WHERE span = :span AND start_at = :start_at
-   GROUP BY kind, subject HAVING count(*) > 1`,
-);
+const SHARED = createStatement<Pick<FiguresRow, "span" | "start_at">, Pick<FiguresRow, "kind" | "subject">>(`
+   SELECT kind, subject FROM call_figures WHERE span = :span AND start_at = :start_at
+   GROUP BY kind, subject HAVING count(*) > 1`);
 
 const OF_SUBJECT = "span = :span AND kind = :kind AND subject = :subject AND start_at = :start_at";
 
 /** Another process that merges the same subject waits for the first row, and then sees the merged rows. */
 const LOCK = createStatement<SubjectOfSpan & { limit: number }, Pick<FiguresRow, "writer" | "figures">>(
-  "lock_figures",
   `SELECT writer, figures FROM call_figures WHERE ${OF_SUBJECT} ORDER BY writer LIMIT :limit FOR UPDATE`,
 );
 
 const DELETE_MERGED = createStatement<SubjectOfSpan & { into: string; last: string }>(
-  "delete_merged_figures",
   `DELETE FROM call_figures WHERE ${OF_SUBJECT} AND writer > :into AND writer <= :last`,
 );
 

@@ -50,30 +50,21 @@ export function createCallsFile(path: string, { exists, onDamaged }: CallsFileOp
 }
 
 /** SQLite keeps this row when blocks are deleted, so numbers are never reused. */
-const LAST = createStatement<object, { seq: number }>(
-  "last_call_sequence",
-  "SELECT seq FROM sqlite_sequence WHERE name = 'call_blocks'",
-);
+const LAST = createStatement<object, { seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'call_blocks'");
 
-const END = createStatement<{ application_id: string }, { position: number }>(
-  "end_of_call_ring",
-  `SELECT position + count AS position FROM call_blocks WHERE application_id = :application_id
-   ORDER BY sequence DESC LIMIT 1`,
-);
+const END = createStatement<{ application_id: string }, { position: number }>(`
+   SELECT position + count AS position FROM call_blocks WHERE application_id = :application_id
+   ORDER BY sequence DESC LIMIT 1`);
 
-const ADD = createStatement<ReturnType<typeof rowFromBlock> & { position: number }>(
-  "add_call_block",
-  `INSERT INTO call_blocks (application_id, position, count, first_at, last_at, calls)
-   VALUES (:application_id, :position, :count, :first_at, :last_at, :calls)`,
-);
+const ADD = createStatement<ReturnType<typeof rowFromBlock> & { position: number }>(`
+   INSERT INTO call_blocks (application_id, position, count, first_at, last_at, calls)
+   VALUES (:application_id, :position, :count, :first_at, :last_at, :calls)`);
 
-const TRIM_RING = createStatement<{ application_id: string; limit: number; before: number }>(
-  "trim_call_ring",
-  `DELETE FROM call_blocks WHERE sequence IN (
+const TRIM_RING = createStatement<{ application_id: string; limit: number; before: number }>(`
+   DELETE FROM call_blocks WHERE sequence IN (
      SELECT sequence FROM (
        SELECT sequence, position FROM call_blocks WHERE application_id = :application_id ORDER BY sequence LIMIT :limit
-     ) WHERE position < :before)`,
-);
+     ) WHERE position < :before)`);
 
 function* append(blocks: readonly CallBlock[], maxCalls: number): Operation<void> {
   for (const block of blocks) {

@@ -16,31 +16,21 @@ const COLUMNS = "id, application_id, capture_until, content, created_at";
  * Serializes writers, so that each counts the captures of those before it. Inserts that refer to the row need not wait.
  */
 const LOCK = createStatement<{ application_id: string }, unknown>(
-  "lock_application_of_capture",
   "SELECT id FROM applications WHERE id = :application_id FOR NO KEY UPDATE",
 );
 
-const COUNT = createStatement<{ application_id: string; capture_until: number }, { count: number }>(
-  "count_captures",
-  `SELECT count(*) AS count FROM call_captures
-   WHERE application_id = :application_id AND capture_until = :capture_until`,
-);
+const COUNT = createStatement<{ application_id: string; capture_until: number }, { count: number }>(`
+   SELECT count(*) AS count FROM call_captures
+   WHERE application_id = :application_id AND capture_until = :capture_until`);
 
 const ADD = createStatement<CaptureRow>(
-  "add_capture",
   `INSERT INTO call_captures (${COLUMNS}) VALUES (:id, :application_id, :capture_until, :content, :created_at)`,
 );
 
-const FIND = createStatement<{ id: string }, CaptureRow>(
-  "find_capture",
-  `SELECT ${COLUMNS} FROM call_captures WHERE id = :id`,
-);
+const FIND = createStatement<{ id: string }, CaptureRow>(`SELECT ${COLUMNS} FROM call_captures WHERE id = :id`);
 
-const DELETE_BEFORE = createStatement<{ time: number; limit: number }>(
-  "delete_old_captures",
-  `DELETE FROM call_captures WHERE id IN
-     (SELECT id FROM call_captures WHERE created_at < :time ORDER BY created_at LIMIT :limit)`,
-);
+const DELETE_BEFORE = createStatement<{ time: number; limit: number }>(`DELETE FROM call_captures WHERE id IN
+     (SELECT id FROM call_captures WHERE created_at < :time ORDER BY created_at LIMIT :limit)`);
 
 /** Debug captures of calls. */
 export function createCaptureStore(database: Database): CaptureStore {

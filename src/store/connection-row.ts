@@ -144,29 +144,22 @@ interface EvidenceBounds {
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** When another connection was last refreshed. */
-const OTHERS_REFRESHED_AT = createStatement<EvidenceBounds, { refreshed_at: number }>(
-  "others_refreshed_at",
-  `SELECT refreshed_at FROM connections
+const OTHERS_REFRESHED_AT = createStatement<EvidenceBounds, { refreshed_at: number }>(`
+   SELECT refreshed_at FROM connections
    WHERE application_id = :application_id AND provider_name = :provider_name AND refreshed_at IS NOT NULL AND id <> :id
-   ORDER BY refreshed_at DESC LIMIT 1`,
-);
+   ORDER BY refreshed_at DESC LIMIT 1`);
 
 /** How many others were refreshed since; counted to 1000, since more make no difference. */
-const OTHERS_REFRESHED = createStatement<EvidenceBounds, { count: number }>(
-  "others_refreshed",
-  `SELECT count(*) AS count FROM (
+const OTHERS_REFRESHED = createStatement<EvidenceBounds, { count: number }>(`SELECT count(*) AS count FROM (
    SELECT 1 FROM connections WHERE application_id = :application_id AND provider_name = :provider_name
-     AND refreshed_at > :since AND id <> :id LIMIT 1000) AS others`,
-);
+     AND refreshed_at > :since AND id <> :id LIMIT 1000) AS others`);
 
 /** How many others were refused in the same words within a day, in all applications and in this one. */
-const REFUSED = createStatement<EvidenceBounds, { all_refused: number; others_refused: number }>(
-  "others_refused",
-  `SELECT count(*) AS all_refused,
+const REFUSED = createStatement<EvidenceBounds, { all_refused: number; others_refused: number }>(`
+   SELECT count(*) AS all_refused,
      coalesce(sum(CASE WHEN application_id = :application_id AND refused_at > :since THEN 1 ELSE 0 END), 0) AS others_refused
    FROM (SELECT application_id, refused_at FROM connections WHERE provider_name = :provider_name AND refusal = :refusal
-     AND refused_at > :day_start AND id <> :id ORDER BY refused_at DESC LIMIT 1000) AS refused`,
-);
+     AND refused_at > :day_start AND id <> :id ORDER BY refused_at DESC LIMIT 1000) AS refused`);
 
 /** Reads what other connections show about a refusal. Indexes and limits bound its cost. */
 export function* findEvidence(

@@ -105,11 +105,8 @@ interface KeyParameters {
   readonly provider_name: string;
 }
 
-const FIND = createStatement<KeyParameters, ConnectionRead>(
-  "find_connection",
-  `SELECT ${CONNECTION_READ} FROM connections
-   WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name`,
-);
+const FIND = createStatement<KeyParameters, ConnectionRead>(`SELECT ${CONNECTION_READ} FROM connections
+   WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name`);
 
 interface ManyKeys {
   readonly application_ids: readonly string[];
@@ -118,15 +115,11 @@ interface ManyKeys {
 }
 
 /** This and the next statement are only for PostgreSQL's cache. */
-const FIND_MANY = createStatement<ManyKeys, ConnectionRead>(
-  "find_connections_by_keys",
-  `SELECT ${CONNECTION_READ}
+const FIND_MANY = createStatement<ManyKeys, ConnectionRead>(`SELECT ${CONNECTION_READ}
    FROM unnest(:application_ids::text[], :user_ids::bytea[], :provider_names::text[]) AS asked (application, "user", provider)
-   JOIN connections ON application_id = asked.application AND user_id = asked."user" AND provider_name = asked.provider`,
-);
+   JOIN connections ON application_id = asked.application AND user_id = asked."user" AND provider_name = asked.provider`);
 
 const FIND_BY_IDS = createStatement<{ ids: readonly string[] }, ConnectionRead>(
-  "find_connections",
   `SELECT ${CONNECTION_READ} FROM connections WHERE id = ANY(:ids::text[])`,
 );
 
@@ -147,34 +140,24 @@ const PUT_SQL = `INSERT INTO connections (${CONNECTION_COLUMNS})
      last_error_class = NULL, trouble = NULL, refusal = NULL, refused_at = NULL, refreshed_at = NULL,
      last_failed_at = NULL, refreshes = NULL, updated_at = excluded.updated_at`;
 
-const PUT = createStatement<ConnectionRow, ConnectionRead>("put_connection", `${PUT_SQL} RETURNING ${CONNECTION_READ}`);
+const PUT = createStatement<ConnectionRow, ConnectionRead>(`${PUT_SQL} RETURNING ${CONNECTION_READ}`);
 
 /** For a connection whose first token was never fetched, the age of the row counts. */
-const PUT_NEWER = createStatement<ConnectionRow & { as_of: number }, { id: string }>(
-  "put_newer_connection",
-  `${PUT_SQL}
+const PUT_NEWER = createStatement<ConnectionRow & { as_of: number }, { id: string }>(`${PUT_SQL}
    WHERE CASE WHEN connections.obtained_at = 0 THEN connections.updated_at ELSE connections.obtained_at END < :as_of
-   RETURNING id`,
-);
+   RETURNING id`);
 
-const LIST = createStatement<{ application_id: string; limit: number }, ConnectionRead>(
-  "list_connections",
-  `SELECT ${CONNECTION_READ} FROM connections
-   WHERE application_id = :application_id ORDER BY user_id, provider_name LIMIT :limit`,
-);
+const LIST = createStatement<{ application_id: string; limit: number }, ConnectionRead>(`
+   SELECT ${CONNECTION_READ} FROM connections
+   WHERE application_id = :application_id ORDER BY user_id, provider_name LIMIT :limit`);
 
-const LIST_OF_USER = createStatement<{ application_id: string; user_id: string; limit: number }, ConnectionRead>(
-  "list_connections_of_user",
-  `SELECT ${CONNECTION_READ} FROM connections
-   WHERE application_id = :application_id AND user_id = :user_id ORDER BY provider_name LIMIT :limit`,
-);
+const LIST_OF_USER = createStatement<{ application_id: string; user_id: string; limit: number }, ConnectionRead>(`
+   SELECT ${CONNECTION_READ} FROM connections
+   WHERE application_id = :application_id AND user_id = :user_id ORDER BY provider_name LIMIT :limit`);
 
-const DELETE = createStatement<KeyParameters, DeletedRow>(
-  "delete_connection",
-  `DELETE FROM connections
+const DELETE = createStatement<KeyParameters, DeletedRow>(`DELETE FROM connections
    WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name
-   RETURNING ${CONNECTION_READ}, previous_refresh_token`,
-);
+   RETURNING ${CONNECTION_READ}, previous_refresh_token`);
 
 interface DeletedRow extends ConnectionRead {
   readonly previous_refresh_token: Uint8Array | null;
@@ -254,39 +237,24 @@ const SCANNED = `SELECT connections.id, application_id, user_id, provider_name, 
     refresh_token IS NOT NULL AS has_refresh_token, :clock AS clock
   FROM connections LEFT JOIN applications ON applications.id = application_id`;
 
-const SCAN_OF_APPLICATION = createStatement<ScanBounds, SummaryRow>(
-  "scan_connections_of_application",
-  `${SCANNED}
+const SCAN_OF_APPLICATION = createStatement<ScanBounds, SummaryRow>(`${SCANNED}
    WHERE application_id = :application_id AND user_id < CAST(:user_end AS KEY)
      AND (user_id, provider_name) > (:user_start, :provider_start)
-   ORDER BY application_id, user_id, provider_name LIMIT :limit`,
-);
+   ORDER BY application_id, user_id, provider_name LIMIT :limit`);
 
-const SCAN = createStatement<ScanBounds, SummaryRow>(
-  "scan_connections",
-  `${SCANNED}
+const SCAN = createStatement<ScanBounds, SummaryRow>(`${SCANNED}
    WHERE (application_id, user_id, provider_name) > (:application_id, :user_start, :provider_start)
-   ORDER BY application_id, user_id, provider_name LIMIT :limit`,
-);
+   ORDER BY application_id, user_id, provider_name LIMIT :limit`);
 
-const SCAN_OF_USER = createStatement<KeyParameters & { readonly limit: number }, SummaryRow>(
-  "scan_connections_of_user",
-  `${SCANNED}
+const SCAN_OF_USER = createStatement<KeyParameters & { readonly limit: number }, SummaryRow>(`${SCANNED}
    WHERE user_id = :user_id AND (application_id, provider_name) > (:application_id, :provider_name)
-   ORDER BY user_id, application_id, provider_name LIMIT :limit`,
-);
+   ORDER BY user_id, application_id, provider_name LIMIT :limit`);
 
 /** Read separately, so that calls and lists do not pay for it. */
-const REFRESHES = createStatement<KeyParameters, { refreshes: string | null }>(
-  "refreshes_of_connection",
-  `SELECT refreshes FROM connections
-   WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name`,
-);
+const REFRESHES = createStatement<KeyParameters, { refreshes: string | null }>(`SELECT refreshes FROM connections
+   WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name`);
 
-const USER_OF = createStatement<{ id: string }, { user_id: string }>(
-  "find_user_of_connection",
-  "SELECT user_id FROM connections WHERE id = :id",
-);
+const USER_OF = createStatement<{ id: string }, { user_id: string }>("SELECT user_id FROM connections WHERE id = :id");
 
 /** Converts a requested range to the bounds of a scan. */
 function boundsOf({ applicationId, user, after, limit }: ConnectionRange): ScanBounds {

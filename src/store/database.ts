@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+
 /**
  * One statement with `:name` parameters, in the SQL that SQLite and PostgreSQL share. The drivers translate the rest
  * (sqlite-driver.ts, postgres-session.ts):
@@ -11,19 +13,16 @@
  * - `INDEXED BY` is for SQLite only, and `instr()` has another name in PostgreSQL.
  */
 export interface Statement<Parameters, Row> {
-  /** Unique in the store: the name of the prepared statement in PostgreSQL. */
+  /** Of the prepared statement in PostgreSQL: a hash of the SQL. */
   readonly name: string;
   readonly sql: string;
   /** Carries the types of parameters and rows; never called. */
   readonly types?: (parameters: Parameters, row: Row) => void;
 }
 
-/** Creates a statement with its name and the types of its parameters and rows. */
-export function createStatement<Parameters extends object, Row = never>(
-  name: string,
-  sql: string,
-): Statement<Parameters, Row> {
-  return { name, sql };
+/** Creates a statement with the types of its parameters and rows. */
+export function createStatement<Parameters extends object, Row = never>(sql: string): Statement<Parameters, Row> {
+  return { name: createHash("sha256").update(sql).digest("base64url").slice(0, 20), sql };
 }
 
 /** One use of a statement. */

@@ -9,43 +9,29 @@ interface Count {
   readonly count: number;
 }
 
-const FAILING = createStatement<object, Count & { readonly clock?: number }>(
-  "count_some_failing",
-  `SELECT count(*) AS count, :clock AS clock FROM
-     (SELECT 1 FROM connections WHERE fail_count > 0 AND state = 'ACTIVE' LIMIT ${MANY}) AS failing`,
-);
+const FAILING = createStatement<object, Count & { readonly clock?: number }>(`
+   SELECT count(*) AS count, :clock AS clock FROM
+     (SELECT 1 FROM connections WHERE fail_count > 0 AND state = 'ACTIVE' LIMIT ${MANY}) AS failing`);
 
-const ENDED = createStatement<object, Count>(
-  "count_some_ended",
-  `SELECT count(*) AS count FROM
-     (SELECT 1 FROM connections WHERE state = 'REAUTHORIZATION_REQUIRED' LIMIT ${MANY}) AS ended`,
-);
+const ENDED = createStatement<object, Count>(`SELECT count(*) AS count FROM
+     (SELECT 1 FROM connections WHERE state = 'REAUTHORIZATION_REQUIRED' LIMIT ${MANY}) AS ended`);
 
-const REFUSED = createStatement<object, { application_id: string; provider_name: string; refused_since: number }>(
-  "list_refused_clients",
-  `SELECT application_id, provider_name, refused_since FROM oauth_clients WHERE refused_since IS NOT NULL
-   ORDER BY refused_since LIMIT ${ROWS}`,
-);
+const REFUSED = createStatement<object, { application_id: string; provider_name: string; refused_since: number }>(`
+   SELECT application_id, provider_name, refused_since FROM oauth_clients WHERE refused_since IS NOT NULL
+   ORDER BY refused_since LIMIT ${ROWS}`);
 
-const WAITING = createStatement<object, { id: string; count: number; since: number }>(
-  "list_waiting_events",
-  `${WITH_TOLD}
+const WAITING = createStatement<object, { id: string; count: number; since: number }>(`${WITH_TOLD}
    SELECT id, (SELECT count(*) FROM (
        SELECT 1 FROM webhook_events WHERE application_id = told.id LIMIT ${MANY}) AS few) AS count,
      (SELECT min(created_at) FROM (
        SELECT created_at FROM webhook_events WHERE application_id = told.id ORDER BY next_try_at LIMIT ${MANY}) AS due
      ) AS since
-   FROM told WHERE id IS NOT NULL LIMIT ${ROWS}`,
-);
+   FROM told WHERE id IS NOT NULL LIMIT ${ROWS}`);
 
-const GIVEN_UP = createStatement<object, Count>(
-  "count_some_given_up",
-  `SELECT count(*) AS count FROM
-     (SELECT 1 FROM webhook_deliveries WHERE outcome = 'GIVEN_UP' LIMIT ${MANY}) AS given_up`,
-);
+const GIVEN_UP = createStatement<object, Count>(`SELECT count(*) AS count FROM
+     (SELECT 1 FROM webhook_deliveries WHERE outcome = 'GIVEN_UP' LIMIT ${MANY}) AS given_up`);
 
 const KEY = createStatement<{ key_id: string }, { created_at: number }>(
-  "find_key_age",
   "SELECT created_at FROM key_checks WHERE key_id = :key_id",
 );
 

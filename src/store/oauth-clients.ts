@@ -27,51 +27,36 @@ interface ClientKey {
 }
 
 const FIND = createStatement<ClientKey, ClientRow>(
-  "find_oauth_client",
   `SELECT ${COLUMNS} FROM oauth_clients WHERE application_id = :application_id AND provider_name = :provider_name`,
 );
 
 const LIST = createStatement<{ application_id: string }, ClientRow>(
-  "list_oauth_clients",
   `SELECT ${COLUMNS} FROM oauth_clients WHERE application_id = :application_id ORDER BY provider_name`,
 );
 
 /** Locks the row, so that nobody else changes it before the transaction ends. */
-const LOCK = createStatement<ClientKey, ClientRow>(
-  "lock_oauth_client",
-  `SELECT ${COLUMNS} FROM oauth_clients
-   WHERE application_id = :application_id AND provider_name = :provider_name FOR UPDATE`,
-);
+const LOCK = createStatement<ClientKey, ClientRow>(`SELECT ${COLUMNS} FROM oauth_clients
+   WHERE application_id = :application_id AND provider_name = :provider_name FOR UPDATE`);
 
-const INSERT = createStatement<WrittenRow, ClientRow>(
-  "insert_oauth_client",
-  `INSERT INTO oauth_clients (${WRITTEN})
+const INSERT = createStatement<WrittenRow, ClientRow>(`INSERT INTO oauth_clients (${WRITTEN})
    VALUES (:id, :application_id, :provider_name, :client_id, :client_secret, :scope, :origin_parameters, :updated_at)
-   RETURNING ${COLUMNS}`,
-);
+   RETURNING ${COLUMNS}`);
 
-const UPDATE = createStatement<WrittenRow, ClientRow>(
-  "update_oauth_client",
-  `UPDATE oauth_clients SET client_id = :client_id, client_secret = :client_secret, scope = :scope,
+const UPDATE = createStatement<WrittenRow, ClientRow>(`
+   UPDATE oauth_clients SET client_id = :client_id, client_secret = :client_secret, scope = :scope,
      origin_parameters = :origin_parameters, updated_at = :updated_at, refused_since = NULL
    WHERE application_id = :application_id AND provider_name = :provider_name
-   RETURNING ${COLUMNS}`,
-);
+   RETURNING ${COLUMNS}`);
 
-const REFUSE = createStatement<ClientKey & { updated_at: number; refused_since: number }>(
-  "refuse_oauth_client",
-  `UPDATE oauth_clients SET refused_since = :refused_since WHERE application_id = :application_id
-     AND provider_name = :provider_name AND updated_at = :updated_at AND refused_since IS NULL`,
-);
+const REFUSE = createStatement<ClientKey & { updated_at: number; refused_since: number }>(`
+   UPDATE oauth_clients SET refused_since = :refused_since WHERE application_id = :application_id
+     AND provider_name = :provider_name AND updated_at = :updated_at AND refused_since IS NULL`);
 
-const ACCEPT = createStatement<ClientKey & { updated_at: number }>(
-  "accept_oauth_client",
-  `UPDATE oauth_clients SET refused_since = NULL WHERE application_id = :application_id
-     AND provider_name = :provider_name AND updated_at = :updated_at AND refused_since IS NOT NULL`,
-);
+const ACCEPT = createStatement<ClientKey & { updated_at: number }>(`
+   UPDATE oauth_clients SET refused_since = NULL WHERE application_id = :application_id
+     AND provider_name = :provider_name AND updated_at = :updated_at AND refused_since IS NOT NULL`);
 
 const DELETE = createStatement<ClientKey>(
-  "delete_oauth_client",
   "DELETE FROM oauth_clients WHERE application_id = :application_id AND provider_name = :provider_name",
 );
 

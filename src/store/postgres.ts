@@ -29,9 +29,9 @@ export interface PostgresStore extends Store {
   close(): Promise<void>;
 }
 
-const IDENTITY = createStatement<object, { id: string }>("store_identity", "SELECT id FROM store_identity");
+const IDENTITY = createStatement<object, { id: string }>("SELECT id FROM store_identity");
 /** Writes a row and waits for the disk, without changing a value. */
-const TOUCH = createStatement<object>("touch", "UPDATE relay_schema SET version = version WHERE id = 1");
+const TOUCH = createStatement<object>("UPDATE relay_schema SET version = version WHERE id = 1");
 
 /**
  * Opens the store and migrates it to this version's schema. Rejects with StoreOpenError, whose message has neither user
@@ -194,10 +194,7 @@ function answerFrom(queries: Queries, { kind, statement, parameters }: Query): P
   return queries[kind](statement, parameters as never);
 }
 
-const ENCODING = createStatement<object, { encoding: string }>(
-  "server_encoding",
-  "SELECT current_setting('server_encoding') AS encoding",
-);
+const ENCODING = createStatement<object, { encoding: string }>("SELECT current_setting('server_encoding') AS encoding");
 
 /** The schema version of a database, and the digest of the migrations that created it; null in old databases. */
 interface Schema {
@@ -207,32 +204,22 @@ interface Schema {
 
 const FIND_SCHEMA = "SELECT version, to_jsonb(relay_schema) ->> 'digest' AS digest FROM relay_schema WHERE id = 1";
 
-const SCHEMA = createStatement<object, Schema>("schema_version", FIND_SCHEMA);
+const SCHEMA = createStatement<object, Schema>(FIND_SCHEMA);
 
-const CREATE_VERSION = createStatement<object>(
-  "create_schema_version",
-  `CREATE TABLE IF NOT EXISTS relay_schema
-     (id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL, digest TEXT COLLATE "C")`,
-);
+const CREATE_VERSION = createStatement<object>(`CREATE TABLE IF NOT EXISTS relay_schema
+     (id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL, digest TEXT COLLATE "C")`);
 
 /** Old databases have the table without this column. */
-const ADD_DIGEST = createStatement<object>(
-  "add_schema_digest",
-  'ALTER TABLE relay_schema ADD COLUMN IF NOT EXISTS digest TEXT COLLATE "C"',
-);
+const ADD_DIGEST = createStatement<object>('ALTER TABLE relay_schema ADD COLUMN IF NOT EXISTS digest TEXT COLLATE "C"');
 
 const ADD_VERSION = createStatement<object>(
-  "add_schema_version",
   "INSERT INTO relay_schema (id, version) VALUES (1, 0) ON CONFLICT (id) DO NOTHING",
 );
 
 /** The row is the lock: its holder migrates, and the others then find the work done. */
-const LOCK_SCHEMA = createStatement<object, Schema>("lock_schema_version", `${FIND_SCHEMA} FOR UPDATE`);
+const LOCK_SCHEMA = createStatement<object, Schema>(`${FIND_SCHEMA} FOR UPDATE`);
 
-const SET_SCHEMA = createStatement<Schema>(
-  "set_schema_version",
-  "UPDATE relay_schema SET version = :version, digest = :digest WHERE id = 1",
-);
+const SET_SCHEMA = createStatement<Schema>("UPDATE relay_schema SET version = :version, digest = :digest WHERE id = 1");
 
 /**
  * Applies the pending migrations, all of them or none, in one transaction; other processes wait for it. Resolves to the

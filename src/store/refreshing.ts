@@ -96,24 +96,19 @@ type LeaseRow = ConnectionRead & {
 };
 
 /** Locks the row for the rest of the short transaction, so that it cannot change between check and write. */
-const SELECT_FREE = createStatement<{ id: string; version: number }, LeaseRow>(
-  "select_free",
-  `SELECT ${CONNECTION_READ}, previous_refresh_token, lease_owner,
+const SELECT_FREE = createStatement<{ id: string; version: number }, LeaseRow>(`
+   SELECT ${CONNECTION_READ}, previous_refresh_token, lease_owner,
      coalesce(${isAheadSql("lease_until", MAX_LEASE_MS)}, false) AS is_leased,
      coalesce(${isAheadSql("next_try_at", MAX_BACKOFF_MS)}, false) AS is_waiting
    FROM connections
-   WHERE id = :id AND version = :version AND (state = 'ACTIVE' OR previous_refresh_token IS NOT NULL) FOR UPDATE`,
-);
+   WHERE id = :id AND version = :version AND (state = 'ACTIVE' OR previous_refresh_token IS NOT NULL) FOR UPDATE`);
 
-const TAKE = createStatement<{ id: string; owner: string; lease_ms: number }>(
-  "take_lease",
-  `UPDATE connections SET lease_owner = :owner, lease_until = :clock + CAST(:lease_ms AS BIGINT),
+const TAKE = createStatement<{ id: string; owner: string; lease_ms: number }>(`
+   UPDATE connections SET lease_owner = :owner, lease_until = :clock + CAST(:lease_ms AS BIGINT),
      unanswered_since = coalesce(unanswered_since, :clock)
-   WHERE id = :id`,
-);
+   WHERE id = :id`);
 
 const NOTICE = createStatement<{ id: string; lease_ms: number }>(
-  "give_notice",
   `UPDATE connections SET lease_owner = NULL, lease_until = :clock + CAST(:lease_ms AS BIGINT) WHERE id = :id`,
 );
 
@@ -139,9 +134,7 @@ function* take(
   return row;
 }
 
-const COMMIT = createStatement<object>(
-  "commit_refresh",
-  `UPDATE connections SET state = 'ACTIVE', state_reason = NULL,
+const COMMIT = createStatement<object>(`UPDATE connections SET state = 'ACTIVE', state_reason = NULL,
      access_token = :access_token,
      refresh_token = coalesce(:refresh_token, refresh_token), previous_refresh_token = NULL,
      id_token = coalesce(:id_token, id_token), scope = coalesce(:scope, scope),
@@ -151,23 +144,16 @@ const COMMIT = createStatement<object>(
      fail_count = 0, next_try_at = NULL, last_error_class = NULL, last_failed_at = NULL,
      trouble = NULL, refusal = NULL, refused_at = NULL, ${KEEP_ATTEMPT},
      refreshed_at = :now, updated_at = :now
-   WHERE id = :id AND version <= CAST(:version AS BIGINT)`,
-);
+   WHERE id = :id AND version <= CAST(:version AS BIGINT)`);
 
-const REPLACE_REFRESH_TOKEN = createStatement<object>(
-  "replace_refresh_token",
-  `UPDATE connections SET refresh_token = :refresh_token,
+const REPLACE_REFRESH_TOKEN = createStatement<object>(`UPDATE connections SET refresh_token = :refresh_token,
      previous_refresh_token = CASE WHEN state = 'ACTIVE' THEN NULL ELSE CAST(:late_refresh_token AS BYTEA) END,
      version = CAST(:version AS BIGINT) + 1, unanswered_since = NULL, updated_at = :now
-   WHERE id = :id AND version <= CAST(:version AS BIGINT)`,
-);
+   WHERE id = :id AND version <= CAST(:version AS BIGINT)`);
 
-const KEEP_LATE = createStatement<object>(
-  "keep_late",
-  `UPDATE connections SET previous_refresh_token = :late_refresh_token,
+const KEEP_LATE = createStatement<object>(`UPDATE connections SET previous_refresh_token = :late_refresh_token,
      lease_until = CASE WHEN state = 'ACTIVE' OR lease_owner IS NOT NULL THEN lease_until ELSE :clock END
-   WHERE id = :id AND (version = CAST(:version AS BIGINT) + 1 OR state <> 'ACTIVE')`,
-);
+   WHERE id = :id AND (version = CAST(:version AS BIGINT) + 1 OR state <> 'ACTIVE')`);
 
 /** The sealed tokens of a row. */
 interface StoredTokens {
@@ -176,11 +162,9 @@ interface StoredTokens {
   readonly refresh_token: Uint8Array | null;
 }
 
-const STORED = createStatement<{ application_id: string; user_id: string; provider_name: string }, StoredTokens>(
-  "stored_tokens",
-  `SELECT id, access_token, refresh_token FROM connections
-   WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name`,
-);
+const STORED = createStatement<{ application_id: string; user_id: string; provider_name: string }, StoredTokens>(`
+   SELECT id, access_token, refresh_token FROM connections
+   WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name`);
 
 function* commit(connection: LeasedConnection, tokens: RefreshedTokens, now: number): Operation<CommitOutcome> {
   const { id, version, state, trouble } = connection;
@@ -227,9 +211,7 @@ function holds(row: StoredTokens, { accessToken, refreshToken }: RefreshedTokens
     : Buffer.from(row.access_token).equals(accessToken);
 }
 
-const FAIL = createStatement<object>(
-  "record_failure",
-  `UPDATE connections SET
+const FAIL = createStatement<object>(`UPDATE connections SET
      fail_count = fail_count + 1, trouble = :trouble, refusal = :refusal, refused_at = :refused_at,
      last_failed_at = CAST(:now AS BIGINT), last_error_class = :error_class,
      next_try_at = :clock + CAST(:wait_ms AS BIGINT), lease_owner = NULL,
@@ -237,8 +219,7 @@ const FAIL = createStatement<object>(
      unanswered_since = CASE WHEN CAST(:is_unspent AS BIGINT) = 1
        THEN CAST(:unanswered_since AS BIGINT) ELSE unanswered_since END,
      updated_at = CAST(:now AS BIGINT), ${KEEP_ATTEMPT}
-   WHERE id = :id AND lease_owner = :owner`,
-);
+   WHERE id = :id AND lease_owner = :owner`);
 
 function* fail(
   { connection, owner }: Lease,
@@ -260,14 +241,11 @@ function* fail(
     yield* enqueueEvent("connection.refresh_failing", connection, now, errorClass);
 }
 
-const NOTE = createStatement<{ id: string; version: number } & TroubleColumns>(
-  "note_trouble",
-  `UPDATE connections SET trouble = :trouble, refusal = :refusal, refused_at = :refused_at
-   WHERE id = :id AND version = :version`,
-);
+const NOTE = createStatement<{ id: string; version: number } & TroubleColumns>(`
+   UPDATE connections SET trouble = :trouble, refusal = :refusal, refused_at = :refused_at
+   WHERE id = :id AND version = :version`);
 
 const RELEASE = createStatement<{ id: string; owner: string; unanswered_since: number | null }>(
-  "release_lease",
   // For a connection that was given up, lease_until is set so that it is found again and may be refreshed after all.
   `UPDATE connections SET lease_owner = NULL,
      lease_until = CASE WHEN state = 'ACTIVE' THEN NULL ELSE :clock + ${MAX_BACKOFF_MS} END,
@@ -276,15 +254,11 @@ const RELEASE = createStatement<{ id: string; owner: string; unanswered_since: n
 );
 
 const EXTEND = createStatement<{ id: string; owner: string; lease_ms: number }>(
-  "extend_lease",
   `UPDATE connections SET lease_until = :clock + CAST(:lease_ms AS BIGINT) WHERE id = :id AND lease_owner = :owner`,
 );
 
-const FREE = createStatement<{ owner: string }>(
-  "free_leases",
-  `UPDATE connections SET lease_owner = NULL, lease_until = :clock
-   WHERE lease_until IS NOT NULL AND lease_owner = :owner`,
-);
+const FREE = createStatement<{ owner: string }>(`UPDATE connections SET lease_owner = NULL, lease_until = :clock
+   WHERE lease_until IS NOT NULL AND lease_owner = :owner`);
 
 const END = createStatement<
   {
@@ -296,9 +270,8 @@ const END = createStatement<
     tried: Uint8Array | null;
     attempt: string;
   } & TroubleColumns
->(
-  "require_reauthorization",
-  `UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED',
+>(`
+   UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED',
      state_reason = CASE WHEN state = 'ACTIVE' THEN :reason ELSE state_reason END,
      previous_refresh_token = CASE WHEN previous_refresh_token IS NOT DISTINCT FROM CAST(:tried AS BYTEA)
        THEN NULL ELSE previous_refresh_token END,
@@ -308,8 +281,7 @@ const END = createStatement<
      refusal = coalesce(:refusal, refusal), refused_at = coalesce(:refused_at, refused_at),
      version = version + 1, updated_at = :now, ${KEEP_ATTEMPT}
    WHERE id = :id AND version = :version AND (state = 'ACTIVE' OR previous_refresh_token IS NOT NULL)
-     AND (CAST(:owner AS TEXT) IS NULL OR lease_owner = CAST(:owner AS TEXT))`,
-);
+     AND (CAST(:owner AS TEXT) IS NULL OR lease_owner = CAST(:owner AS TEXT))`);
 
 function* end(
   connection: Connection,
@@ -328,20 +300,16 @@ function* end(
 }
 
 /** Few connections have a lease, so the small index of leases is forced, whatever SQLite's planner prefers. */
-const ABANDONED = createStatement<{ after_id: string; limit: number }, ConnectionRead>(
-  "find_abandoned",
-  `SELECT ${CONNECTION_READ} FROM connections INDEXED BY connections_leased
+const ABANDONED = createStatement<{ after_id: string; limit: number }, ConnectionRead>(`
+   SELECT ${CONNECTION_READ} FROM connections INDEXED BY connections_leased
    WHERE lease_until IS NOT NULL AND NOT (${isAheadSql("lease_until", MAX_LEASE_MS)}) AND id > :after_id
-   ORDER BY id LIMIT :limit`,
-);
+   ORDER BY id LIMIT :limit`);
 
 /** Reads a partial index of such connections, in its order. */
-const EXPIRED = createStatement<{ ended_before: number; limit: number }, ConnectionRead>(
-  "find_expired",
-  `SELECT ${CONNECTION_READ} FROM connections INDEXED BY connections_unrefreshable
+const EXPIRED = createStatement<{ ended_before: number; limit: number }, ConnectionRead>(`
+   SELECT ${CONNECTION_READ} FROM connections INDEXED BY connections_unrefreshable
    WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at < CAST(:ended_before AS BIGINT)
-   ORDER BY expires_at LIMIT :limit`,
-);
+   ORDER BY expires_at LIMIT :limit`);
 
 /** Whether the token has expired by the store's own clock, too, if it has one, since ending a connection is final. */
 function hasEnded({ expires_at, clock }: ConnectionRead): boolean {

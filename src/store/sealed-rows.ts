@@ -103,10 +103,7 @@ export function createSealedRows(database: Database): readonly SealedRows[] {
 
 function pageOf({ name, columns, ...owner }: SealedTable): Statement<{ after_id: string; limit: number }, PageRow> {
   const read = new Set(["id", ...Object.values(owner), ...columns]);
-  return createStatement(
-    `page_${name}`,
-    `SELECT ${[...read].join(", ")} FROM ${name} WHERE id > :after_id ORDER BY id LIMIT :limit`,
-  );
+  return createStatement(`SELECT ${[...read].join(", ")} FROM ${name} WHERE id > :after_id ORDER BY id LIMIT :limit`);
 }
 
 function sealedFrom(row: PageRow, { applicationId, userId, providerName, columns }: SealedTable): SealedRow {
@@ -128,7 +125,7 @@ function sealedFrom(row: PageRow, { applicationId, userId, providerName, columns
 function replaceIn({ name, columns }: SealedTable): Statement<object, never> {
   const set = columns.map((column) => `${column} = CAST(:new_${column} AS BYTEA)`).join(", ");
   const isSame = columns.map((column) => `${column} IS NOT DISTINCT FROM CAST(:old_${column} AS BYTEA)`).join(" AND ");
-  return createStatement(`reseal_${name}`, `UPDATE ${name} SET ${set} WHERE id = :id AND ${isSame}`);
+  return createStatement(`UPDATE ${name} SET ${set} WHERE id = :id AND ${isSame}`);
 }
 
 function* replaceAll(
@@ -162,16 +159,14 @@ export interface KeyCheckStore {
 }
 
 const LIST = createStatement<object, { key_id: string; sealed: Uint8Array }>(
-  "list_key_checks",
   "SELECT key_id, sealed FROM key_checks ORDER BY created_at, key_id",
 );
 
 const ADD = createStatement<{ key_id: string; sealed: Uint8Array; now: number }>(
-  "add_key_check",
   "INSERT INTO key_checks (key_id, sealed, created_at) VALUES (:key_id, :sealed, :now) ON CONFLICT (key_id) DO NOTHING",
 );
 
-const DELETE = createStatement<{ key_id: string }>("delete_key_check", "DELETE FROM key_checks WHERE key_id = :key_id");
+const DELETE = createStatement<{ key_id: string }>("DELETE FROM key_checks WHERE key_id = :key_id");
 
 export function createKeyCheckStore(database: Database): KeyCheckStore {
   return {

@@ -11,14 +11,10 @@ CREATE INDEX ended_sessions_by_end ON ended_sessions (expires_at);`;
 
 /** Does nothing if it is already ended. */
 const END = createStatement<{ id: string; expires_at: number }>(
-  "end_session",
   "INSERT INTO ended_sessions (id, expires_at) VALUES (:id, :expires_at) ON CONFLICT (id) DO NOTHING",
 );
 
-const FIND = createStatement<{ id: string }, { id: string }>(
-  "find_ended_session",
-  "SELECT id FROM ended_sessions WHERE id = :id",
-);
+const FIND = createStatement<{ id: string }, { id: string }>("SELECT id FROM ended_sessions WHERE id = :id");
 
 /**
  * How long entries are kept after the session's expiry, in milliseconds. Relays delete by their own clocks, so one
@@ -27,10 +23,7 @@ const FIND = createStatement<{ id: string }, { id: string }>(
 const KEPT_MS = 7 * 86_400_000;
 
 /** Deletes entries of sessions that expired long ago. */
-const REMOVE_OVER = createStatement<{ before: number }>(
-  "remove_sessions_that_are_over",
-  "DELETE FROM ended_sessions WHERE expires_at <= :before",
-);
+const REMOVE_OVER = createStatement<{ before: number }>("DELETE FROM ended_sessions WHERE expires_at <= :before");
 
 /** Sessions of the console that were ended by signing out. */
 export function createSessionStore(database: Database): SessionStore {

@@ -126,16 +126,14 @@ const CONNECTION_STATES: readonly ConnectionState[] = ["ACTIVE", "REAUTHORIZATIO
  */
 const SLICE = 2_000;
 
-const countIn = (name: string, entries: string) =>
-  createStatement<{ state: ConnectionState; after: number }, { count: number; last: number | null }>(
-    name,
-    `SELECT count(*) AS count, max(place) AS last FROM
+const countIn = (entries: string) =>
+  createStatement<{ state: ConnectionState; after: number }, { count: number; last: number | null }>(`
+   SELECT count(*) AS count, max(place) AS last FROM
        (SELECT rowid AS place FROM connections ${entries} AND state = :state AND rowid > :after
-        ORDER BY rowid LIMIT ${SLICE})`,
-  );
+        ORDER BY rowid LIMIT ${SLICE})`);
 
-const COUNT_STATE = countIn("count_state", "INDEXED BY connections_by_state WHERE true");
-const COUNT_FAILING = countIn("count_failing", "INDEXED BY connections_failing WHERE fail_count > 0");
+const COUNT_STATE = countIn("INDEXED BY connections_by_state WHERE true");
+const COUNT_FAILING = countIn("INDEXED BY connections_failing WHERE fail_count > 0");
 
 /** Counts in slices, each of which sees a different moment: a figure need not be exact. */
 export async function countInSlices(database: Database): Promise<ConnectionCounts> {
@@ -157,12 +155,10 @@ export async function countInSlices(database: Database): Promise<ConnectionCount
 
 /** An index-only scan, as far as the table is vacuumed. */
 const COUNT_ALL = createStatement<object, { state: ConnectionState; count: number }>(
-  "count_connections",
   "SELECT state, count(*) AS count FROM connections GROUP BY state",
 );
 
 const COUNT_ALL_FAILING = createStatement<object, { count: number }>(
-  "count_failing_connections",
   "SELECT count(*) AS count FROM connections WHERE fail_count > 0 AND state = 'ACTIVE'",
 );
 

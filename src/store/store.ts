@@ -85,7 +85,7 @@ interface Lookups {
 /** State of a store: none yet, one of an older version that a start migrates, or one of this version. */
 export type StoreState = "missing" | "older" | "current";
 
-const PROBE = createStatement<object, unknown>("probe", "SELECT 1 FROM applications LIMIT 1");
+const PROBE = createStatement<object, unknown>("SELECT 1 FROM applications LIMIT 1");
 
 /** Creates the parts that every store shares, over its database. */
 export function createTables(

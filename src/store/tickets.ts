@@ -17,34 +17,23 @@ interface TicketRow {
 }
 
 const FIND = createStatement<TicketKey & { now: number }, TicketRow>(
-  "find_ticket",
   `SELECT ${COLUMNS} FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND expires_at > :now`,
 );
 
-const TAKE = createStatement<TicketKey & { now: number }, TicketRow>(
-  "take_ticket",
-  `DELETE FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND expires_at > :now
-   RETURNING ${COLUMNS}`,
-);
+const TAKE = createStatement<TicketKey & { now: number }, TicketRow>(`
+   DELETE FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND expires_at > :now
+   RETURNING ${COLUMNS}`);
 
-const COUNT = createStatement<{ application_id: string; kind: TicketKind; now: number }, { count: number }>(
-  "count_tickets",
-  `SELECT count(*) AS count FROM tickets
-   WHERE application_id = :application_id AND kind = :kind AND expires_at > :now`,
-);
+const COUNT = createStatement<{ application_id: string; kind: TicketKind; now: number }, { count: number }>(`
+   SELECT count(*) AS count FROM tickets
+   WHERE application_id = :application_id AND kind = :kind AND expires_at > :now`);
 
-const ADD = createStatement<TicketRow>(
-  "add_ticket",
-  `INSERT INTO tickets (${COLUMNS})
-   VALUES (:id, :kind, :browser, :application_id, :user_id, :payload, :expires_at)`,
-);
+const ADD = createStatement<TicketRow>(`INSERT INTO tickets (${COLUMNS})
+   VALUES (:id, :kind, :browser, :application_id, :user_id, :payload, :expires_at)`);
 
 /** SKIP LOCKED: processes wait neither for each other here, nor for an application that is being deleted. */
-const REMOVE_ENDED = createStatement<{ now: number; limit: number }>(
-  "remove_ended_tickets",
-  `DELETE FROM tickets WHERE id IN
-     (SELECT id FROM tickets WHERE expires_at <= :now ORDER BY expires_at LIMIT :limit FOR UPDATE SKIP LOCKED)`,
-);
+const REMOVE_ENDED = createStatement<{ now: number; limit: number }>(`DELETE FROM tickets WHERE id IN
+     (SELECT id FROM tickets WHERE expires_at <= :now ORDER BY expires_at LIMIT :limit FOR UPDATE SKIP LOCKED)`);
 
 /** Tickets live for minutes, so the clocks of the processes are accurate enough for their expiry. */
 export function createTicketStore(database: Database): TicketStore {

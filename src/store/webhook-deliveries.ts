@@ -25,29 +25,24 @@ const KINDS = { DELIVERED: "delivered", GIVEN_UP: "givenUp", RETRYING: "retry" }
 const OUTCOMES = { delivered: "DELIVERED", givenUp: "GIVEN_UP", retry: "RETRYING" } as const;
 
 /** Each event has one row, in the place of its first attempt. */
-const NOTE = createStatement<Omit<DeliveryRow, "place"> & { readonly application_id: string }>(
-  "note_delivery",
-  `INSERT INTO webhook_deliveries
+const NOTE = createStatement<Omit<DeliveryRow, "place"> & { readonly application_id: string }>(`
+   INSERT INTO webhook_deliveries
      (id, application_id, type, user_id, provider_name, outcome, attempts, status, created_at, attempted_at)
    VALUES (:id, :application_id, :type, :user_id, :provider_name, :outcome, :attempts, :status, :created_at,
      :attempted_at)
    ON CONFLICT (id) DO UPDATE SET outcome = excluded.outcome, attempts = excluded.attempts, status = excluded.status,
-     attempted_at = excluded.attempted_at`,
-);
+     attempted_at = excluded.attempted_at`);
 
 /** Whether the application still exists: if it was deleted during the delivery, nothing is recorded. */
-const IS_THERE = createStatement<{ id: string }, unknown>("is_told", "SELECT 1 FROM applications WHERE id = :id");
+const IS_THERE = createStatement<{ id: string }, unknown>("SELECT 1 FROM applications WHERE id = :id");
 
 /** Most deliveries kept for all applications together: some twenty megabytes. */
 const MAX_DELIVERIES = 100_000;
 
 /** Deletes up to five per recorded attempt, so that a surplus soon shrinks. */
-const TRIM = createStatement<object>(
-  "trim_deliveries",
-  `DELETE FROM webhook_deliveries WHERE place IN (
+const TRIM = createStatement<object>(`DELETE FROM webhook_deliveries WHERE place IN (
      SELECT place FROM webhook_deliveries
-     WHERE place <= (SELECT max(place) FROM webhook_deliveries) - ${MAX_DELIVERIES} ORDER BY place LIMIT 5)`,
-);
+     WHERE place <= (SELECT max(place) FROM webhook_deliveries) - ${MAX_DELIVERIES} ORDER BY place LIMIT 5)`);
 
 const COLUMNS = "place, id, type, user_id, provider_name, outcome, attempts, status, created_at, attempted_at";
 
@@ -57,33 +52,24 @@ interface ListBounds {
   readonly limit: number;
 }
 
-const LIST = createStatement<ListBounds, DeliveryRow>(
-  "list_deliveries",
-  `SELECT ${COLUMNS} FROM webhook_deliveries WHERE application_id = :application_id AND place < :before
-   ORDER BY place DESC LIMIT :limit`,
-);
+const LIST = createStatement<ListBounds, DeliveryRow>(`
+   SELECT ${COLUMNS} FROM webhook_deliveries WHERE application_id = :application_id AND place < :before
+   ORDER BY place DESC LIMIT :limit`);
 
-const LIST_OF_USER = createStatement<ListBounds & { readonly user_id: string }, DeliveryRow>(
-  "list_deliveries_of_user",
-  `SELECT ${COLUMNS} FROM webhook_deliveries
-   WHERE application_id = :application_id AND user_id = :user_id AND place < :before ORDER BY place DESC LIMIT :limit`,
-);
+const LIST_OF_USER = createStatement<ListBounds & { readonly user_id: string }, DeliveryRow>(`
+   SELECT ${COLUMNS} FROM webhook_deliveries
+   WHERE application_id = :application_id AND user_id = :user_id AND place < :before ORDER BY place DESC LIMIT :limit`);
 
 const LIST_OF_CONNECTION = createStatement<
   ListBounds & { readonly user_id: string; readonly provider_name: string },
   DeliveryRow
->(
-  "list_deliveries_of_connection",
-  `SELECT ${COLUMNS} FROM webhook_deliveries
+>(`
+   SELECT ${COLUMNS} FROM webhook_deliveries
    WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name AND place < :before
-   ORDER BY place DESC LIMIT :limit`,
-);
+   ORDER BY place DESC LIMIT :limit`);
 
-const DELETE_BEFORE = createStatement<{ time: number; limit: number }>(
-  "delete_old_deliveries",
-  `DELETE FROM webhook_deliveries WHERE place IN (
-     SELECT place FROM webhook_deliveries WHERE attempted_at < :time ORDER BY attempted_at LIMIT :limit)`,
-);
+const DELETE_BEFORE = createStatement<{ time: number; limit: number }>(`DELETE FROM webhook_deliveries WHERE place IN (
+     SELECT place FROM webhook_deliveries WHERE attempted_at < :time ORDER BY attempted_at LIMIT :limit)`);
 
 /** The records of deliveries. */
 export function createDeliveries(database: Database): Pick<WebhookStore, "listDeliveries" | "deleteBefore"> {

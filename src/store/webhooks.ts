@@ -22,25 +22,18 @@ interface EndpointRow {
 }
 
 const FIND = createStatement<{ id: string }, EndpointRow>(
-  "find_endpoint",
   "SELECT id, uri, secret, updated_at FROM webhook_endpoints WHERE id = :id",
 );
 
-const PUT = createStatement<EndpointRow>(
-  "put_endpoint",
-  `INSERT INTO webhook_endpoints (id, uri, secret, updated_at) VALUES (:id, :uri, :secret, :updated_at)
-   ON CONFLICT (id) DO UPDATE SET uri = excluded.uri, secret = excluded.secret, updated_at = excluded.updated_at`,
-);
+const PUT = createStatement<EndpointRow>(`
+   INSERT INTO webhook_endpoints (id, uri, secret, updated_at) VALUES (:id, :uri, :secret, :updated_at)
+   ON CONFLICT (id) DO UPDATE SET uri = excluded.uri, secret = excluded.secret, updated_at = excluded.updated_at`);
 
-const DELETE_EVENTS = createStatement<{ id: string }>(
-  "delete_events",
-  "DELETE FROM webhook_events WHERE application_id = :id",
-);
+const DELETE_EVENTS = createStatement<{ id: string }>("DELETE FROM webhook_events WHERE application_id = :id");
 
-const DELETE = createStatement<{ id: string }>("delete_endpoint", "DELETE FROM webhook_endpoints WHERE id = :id");
+const DELETE = createStatement<{ id: string }>("DELETE FROM webhook_endpoints WHERE id = :id");
 
 const BACKLOG = createStatement<{ id: string }, { waiting: number; oldest: number | null }>(
-  "event_backlog",
   "SELECT count(*) AS waiting, min(created_at) AS oldest FROM webhook_events WHERE application_id = :id",
 );
 
@@ -96,7 +89,6 @@ const LOOK_AT = 100;
 
 /** Usually nothing is due: then this single index look-up is all. */
 const HAS_DUE = createStatement<{ now: number }, unknown>(
-  "has_due_events",
   "SELECT 1 FROM webhook_events WHERE next_try_at <= :now LIMIT 1",
 );
 
@@ -116,9 +108,7 @@ export const WITH_TOLD = `WITH RECURSIVE told(id) AS (
      WHERE told.id IS NOT NULL)`;
 
 /** Finds each free endpoint with its oldest due event. Places are in order of writing. */
-const SELECT_DUE = createStatement<{ now: number; limit: number }, DueRow>(
-  "select_due_events",
-  `${WITH_TOLD}
+const SELECT_DUE = createStatement<{ now: number; limit: number }, DueRow>(`${WITH_TOLD}
    SELECT application_id, event_id FROM (
      SELECT endpoint.id AS application_id, endpoint.free_at AS free_at, (
        SELECT oldest.id FROM (
@@ -128,15 +118,12 @@ const SELECT_DUE = createStatement<{ now: number; limit: number }, DueRow>(
      FROM told JOIN webhook_endpoints AS endpoint ON endpoint.id = told.id
        JOIN applications ON applications.id = told.id
      WHERE endpoint.free_at <= :now AND applications.state = 'ACTIVE'
-   ) AS due WHERE event_id IS NOT NULL ORDER BY free_at LIMIT :limit`,
-);
+   ) AS due WHERE event_id IS NOT NULL ORDER BY free_at LIMIT :limit`);
 
 /** Claims an endpoint. A second process finds it no longer free. */
-const TAKE_ENDPOINT = createStatement<{ id: string; until: number; now: number }, EndpointRow>(
-  "take_endpoint",
-  `UPDATE webhook_endpoints SET free_at = :until WHERE id = :id AND free_at <= :now
-   RETURNING id, uri, secret, updated_at`,
-);
+const TAKE_ENDPOINT = createStatement<{ id: string; until: number; now: number }, EndpointRow>(`
+   UPDATE webhook_endpoints SET free_at = :until WHERE id = :id AND free_at <= :now
+   RETURNING id, uri, secret, updated_at`);
 
 interface EventRow {
   readonly id: string;
@@ -145,22 +132,18 @@ interface EventRow {
   readonly created_at: number;
 }
 
-const TAKE_EVENT = createStatement<{ id: string; now: number }, EventRow>(
-  "take_event",
-  `UPDATE webhook_events SET attempts = attempts + 1 WHERE id = :id AND next_try_at <= :now
-   RETURNING id, payload, attempts, created_at`,
-);
+const TAKE_EVENT = createStatement<{ id: string; now: number }, EventRow>(`
+   UPDATE webhook_events SET attempts = attempts + 1 WHERE id = :id AND next_try_at <= :now
+   RETURNING id, payload, attempts, created_at`);
 
 /** Releases a claim. A process that was too slow has lost its claim, and must not end that of another. */
 const LEAVE_ENDPOINT = createStatement<{ id: string; until: number; free_at: number }>(
-  "leave_endpoint",
   "UPDATE webhook_endpoints SET free_at = :free_at WHERE id = :id AND free_at = :until",
 );
 
-const REMOVE_EVENT = createStatement<{ id: string }>("remove_event", "DELETE FROM webhook_events WHERE id = :id");
+const REMOVE_EVENT = createStatement<{ id: string }>("DELETE FROM webhook_events WHERE id = :id");
 
 const DELAY_EVENT = createStatement<{ id: string; next_try_at: number }>(
-  "delay_event",
   "UPDATE webhook_events SET next_try_at = :next_try_at WHERE id = :id",
 );
 
@@ -197,15 +180,12 @@ function dueEventFrom({ created_at, ...event }: EventRow, endpoint: WebhookEndpo
 }
 
 const FIND_RECEIVER = createStatement<{ id: string }, { public_key: string }>(
-  "find_event_receiver",
   "SELECT public_key FROM applications JOIN webhook_endpoints USING (id) WHERE id = :id",
 );
 
-const ENQUEUE = createStatement<{ id: string; application_id: string; payload: string; now: number }>(
-  "enqueue_event",
-  `INSERT INTO webhook_events (id, application_id, payload, next_try_at, created_at)
-   VALUES (:id, :application_id, :payload, :now, :now)`,
-);
+const ENQUEUE = createStatement<{ id: string; application_id: string; payload: string; now: number }>(`
+   INSERT INTO webhook_events (id, application_id, payload, next_try_at, created_at)
+   VALUES (:id, :application_id, :payload, :now, :now)`);
 
 /**
  * Writes an event in the transaction of the change that it reports, and returns its id; returns undefined, and writes

@@ -58,7 +58,7 @@ const tokens = (text: string): RefreshedTokens => ({
   expiresAt: undefined,
 });
 
-const PID = createStatement<object, { pid: number }>("pid", "SELECT pg_backend_pid() AS pid, pg_sleep(0.05)");
+const PID = createStatement<object, { pid: number }>("SELECT pg_backend_pid() AS pid, pg_sleep(0.05)");
 
 /** Has the server end every connection of a store, idle as they are. */
 async function endConnections({ session }: PostgresStore): Promise<void> {
@@ -154,7 +154,7 @@ describe.skipIf(POSTGRES_URL === undefined)("a server that does not answer in ti
     // Made before, so that no statement needs long.
     await open();
     const store = await open(database.url, 1000);
-    const slow = createStatement<object>("slow", "SELECT pg_sleep(0.6)");
+    const slow = createStatement<object>("SELECT pg_sleep(0.6)");
     const work = () => store.session.read(async ({ run }) => [await run(slow, {}), await run(slow, {})]);
     const results = await Promise.allSettled([work(), work(), work(), store.ready()]);
     expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled", "rejected"]);
@@ -166,7 +166,6 @@ describe.skipIf(POSTGRES_URL === undefined)("transactions that are in each other
     const store = await open();
     for (const id of ["a", "b"]) await store.applications.create(applicationForTest(sealer, { id, name: "" }));
     const append = createStatement<{ id: string }>(
-      "append",
       "UPDATE applications SET name = name || '\\x2b'::bytea WHERE id = :id",
     );
     let waiting = 0;
@@ -188,7 +187,7 @@ describe.skipIf(POSTGRES_URL === undefined)("transactions that are in each other
 describe.skipIf(POSTGRES_URL === undefined)("openPostgresStore()", () => {
   const withOption = (option: string) => database.url.replace(/$/, encodeURIComponent(` -c ${option}`));
   const setting = async (store: PostgresStore, name: string) => {
-    const show = createStatement<object, { value: string }>("show", `SELECT current_setting('${name}') AS value`);
+    const show = createStatement<object, { value: string }>(`SELECT current_setting('${name}') AS value`);
     return (await store.session.read(({ first }) => first(show, {})))?.value;
   };
 

@@ -88,7 +88,7 @@ describe("createRowCaches()", () => {
 
   it("lets a write be seen by others when it resolves, also in a turn in which rows were read", async () => {
     const database = createSqliteDatabase(db);
-    const read = createStatement<object, { place: number }>("read", "SELECT rowid AS place FROM store_identity");
+    const read = createStatement<object, { place: number }>("SELECT rowid AS place FROM store_identity");
     const rows = database.createCache<string, { id: string }>({
       maxRows: 2,
       textOf: (key) => key,
@@ -101,7 +101,7 @@ describe("createRowCaches()", () => {
     });
     expect(await rows.lookUp("a")).toEqual({ id: "1" });
     expect(db.inTransaction).toBe(true);
-    await database.write(() => run(createStatement("move", "UPDATE store_identity SET rowid = 7"), {}));
+    await database.write(() => run(createStatement("UPDATE store_identity SET rowid = 7"), {}));
     expect(at.raw().prepare("SELECT rowid FROM store_identity").pluck().get()).toBe(7);
     expect(await rows.lookUp("b")).toEqual({ id: "7" });
   });
