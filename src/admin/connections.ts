@@ -16,7 +16,7 @@ import { type DisconnectOptions, disconnect } from "../oauth/disconnect.js";
 import { toldStateOf } from "../oauth/refreshable.js";
 import type { Refresher } from "../oauth/refresher.js";
 import { newConnectionFrom } from "../oauth/store-answer.js";
-import type { Revocation } from "../oauth/token-request.js";
+import type { Revocation } from "../oauth/token-endpoint.js";
 import {
   parseTokenResponse,
   type TokenResponse,

@@ -174,17 +174,23 @@ async function findKnownServer(
 ) {
   const provider = catalog.find(connection.providerName);
   if (provider?.oauth2 === undefined || !isFit(provider, connection)) return undefined;
+  const { oauth2 } = provider;
   const secrets = isGrantKind(provider.kind) && sealer !== undefined ? openSecrets(sealer, connection) : undefined;
   const found = await findClient({ oauthClients }, provider, connection, secrets);
   if (found === undefined) return undefined;
   const { stored, bound } = found;
   const texts = { ...connection.originParameters, ...bound };
-  const endpoints = endpointsOf(provider, provider.oauth2, texts);
+  const endpoints = endpointsOf(provider, oauth2, texts);
   const valuesAfter = (told: ToldMembers) => withAnswer(provider, texts, bound, "token", told);
-  const codeTexts = state === undefined ? texts : { ...texts, state };
-  const codeParameters = filledParameters(provider.oauth2.codeParameters, codeTexts);
-  const habits = { ...habitsOf(provider, provider.oauth2, texts), codeParameters };
-  return endpoints && { stored, provider, secrets: secrets ?? {}, texts, ...endpoints, ...habits, valuesAfter };
+  const habits = {
+    ...oauth2,
+    tokenParameters: filledParameters(oauth2.tokenParameters, texts),
+    codeParameters: filledParameters(oauth2.codeParameters, state === undefined ? texts : { ...texts, state }),
+    refreshParameters: filledParameters(oauth2.refreshParameters, texts),
+    defaultExpiresInS: oauth2.defaultExpiresIn,
+    allowPrivateNetwork: provider.allowPrivateNetwork,
+  };
+  return endpoints && { stored, provider, secrets: secrets ?? {}, texts, ...habits, ...endpoints, valuesAfter };
 }
 
 /**
@@ -249,23 +255,6 @@ function endpointsOf({ name, connectionValues }: Provider, oauth2: OAuth2, texts
   const refreshEndpoint = fill(oauth2.refreshEndpoint ?? oauth2.tokenEndpoint);
   if (!tokenEndpoint || !refreshEndpoint) return undefined;
   return { tokenEndpoint, refreshEndpoint, revocationEndpoint: fill(oauth2.revocationEndpoint) };
-}
-
-function habitsOf({ allowPrivateNetwork }: Provider, oauth2: OAuth2, texts: ValueTexts) {
-  return {
-    clientAuthentication: oauth2.clientAuthentication,
-    clientIdParameter: oauth2.clientIdParameter,
-    tokenRequestFormat: oauth2.tokenRequestFormat,
-    tokenParameters: filledParameters(oauth2.tokenParameters, texts),
-    refreshParameters: filledParameters(oauth2.refreshParameters, texts),
-    tokenResponseMember: oauth2.tokenResponseMember,
-    tokenErrorMember: oauth2.tokenErrorMember,
-    expiresAtMember: oauth2.expiresAtMember,
-    rawClientSecretBasic: oauth2.rawClientSecretBasic,
-    refreshEndedErrors: oauth2.refreshEndedErrors,
-    defaultExpiresInS: oauth2.defaultExpiresIn,
-    allowPrivateNetwork,
-  };
 }
 
 /** How an attempt to connect or disconnect ended; for the log. */

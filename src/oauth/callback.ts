@@ -5,7 +5,7 @@ import { onlyValue, parseUrl } from "../lib/parse-url.js";
 import { formatError, RelayError } from "../model/errors.js";
 import { missingFrom } from "../providers/connection-value.js";
 import { fillEndpoint } from "../providers/endpoint.js";
-import type { Provider } from "../providers/provider.js";
+import { endpointsOf, type Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
 import {
   type AuthorizationOptions,
@@ -20,8 +20,8 @@ import { redeemVerifier } from "./signed-flow.js";
 import { newConnectionFrom, persistFor, untilStored } from "./store-answer.js";
 import type { OpenTicket, StatePayload } from "./tickets.js";
 import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
-import type { TokenEndpoint } from "./token-endpoint.js";
-import { type CodeGrant, codeRequestFrom, type OAuthClient, revoke } from "./token-request.js";
+import { revoke, type TokenEndpoint } from "./token-endpoint.js";
+import { type CodeGrant, codeRequestFrom, type OAuthClient } from "./token-request.js";
 import type { TokenResponse, ToldMembers } from "./token-response.js";
 
 /** How one attempt to connect ended, and where the browser goes from here. */
@@ -250,9 +250,8 @@ function issuerFrom(
   const fill = (endpoint: string | undefined) => endpoint && fillEndpoint(endpoint, originParameters, connectionValues);
   const known = fill(oauth2?.issuer);
   if (known !== undefined || iss === null) return known ?? "unknown";
-  const { authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint } = oauth2 ?? {};
   const named = parseUrl(iss)?.origin;
-  const isOwn = [authorizationEndpoint, tokenEndpoint, refreshEndpoint, revocationEndpoint].some((endpoint) => {
+  const isOwn = endpointsOf({ oauth2 }).some((endpoint) => {
     const filled = fill(endpoint);
     return filled !== undefined && parseUrl(filled)?.origin === named;
   });

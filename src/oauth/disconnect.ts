@@ -3,7 +3,7 @@ import { isProviderName } from "../providers/provider.js";
 import { type AuthorizationOptions, findAuthorizationServer } from "./authorization-server.js";
 import type { ConnectionKey, DeletedConnection } from "./connection.js";
 import { openPair, openToken } from "./store-answer.js";
-import { type Revocation, revoke } from "./token-request.js";
+import { type Revocation, revoke } from "./token-endpoint.js";
 
 /** What disconnecting needs. */
 export type DisconnectOptions = Pick<

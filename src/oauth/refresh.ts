@@ -13,14 +13,8 @@ import type { ClientHolds, RefreshPlace, RegisteredClient } from "./oauth-client
 import { misconfigured, reauthorizationRequired, refreshUnavailable } from "./refreshable.js";
 import { openToken, type StoringOptions, sealTokens, storeAnswer, untilStored } from "./store-answer.js";
 import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
-import type { RefreshTarget } from "./token-endpoint.js";
-import {
-  type Revocation,
-  refreshRequestFrom,
-  revokeOrphans,
-  type TokenRequest,
-  TokenRequestNotSentError,
-} from "./token-request.js";
+import { type RefreshTarget, type Revocation, revokeOrphans } from "./token-endpoint.js";
+import { refreshRequestFrom, type TokenRequest, TokenRequestNotSentError } from "./token-request.js";
 import { expiresAtFrom } from "./token-response.js";
 import { decideRefusal, type RefusalDecision, troubleAfter } from "./verdict.js";
 

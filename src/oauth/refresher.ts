@@ -15,7 +15,7 @@ import {
   requireRefreshable,
 } from "./refreshable.js";
 import { openPair, type Persistence, persistentStore, storeLeftAnswer } from "./store-answer.js";
-import { revokeOrphans } from "./token-request.js";
+import { revokeOrphans } from "./token-endpoint.js";
 
 /** What a refresher needs in addition to the options of one refresh. */
 interface RefresherOptions

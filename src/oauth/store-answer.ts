@@ -3,7 +3,7 @@ import { isRefusedByStore, RelayError, UnconfirmedWriteError } from "../model/er
 import { openSealed, type SealBinding, type Sealer, Secret } from "../sealing/seal.js";
 import type { CommitOutcome, ConnectionKey, ConnectionStore, Lease, NewConnection } from "./connection.js";
 import type { Spool, UnstoredAnswer } from "./peers.js";
-import type { TokenPair } from "./token-request.js";
+import type { TokenPair } from "./token-endpoint.js";
 import { expiresAtFrom, type TokenResponse } from "./token-response.js";
 
 /** How writes that the store refuses are retried, and for how long. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { bufferOf } from "../lib/chunks.js";
+import type { OAuth2 } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
 import {
   expiresInFrom,
@@ -25,15 +26,8 @@ export interface TokenEndpointAnswer {
 }
 
 /** How a provider's answers are read, from its definition. */
-export interface TokenAnswerHabits {
-  /** Dotted path of the object that holds a token response; undefined: the whole answer. */
-  readonly tokenResponseMember: string | undefined;
-  /** Dotted path of the error code, if it is not `error`; an answer without it is read as in RFC 6749. */
-  readonly tokenErrorMember: string | undefined;
-  /** Dotted path of the time at which the token expires; undefined: only expires_in says it. */
-  readonly expiresAtMember?: string | undefined;
-  /** Error codes, besides `invalid_grant`, by which this provider says that a refresh token is no longer valid. */
-  readonly refreshEndedErrors: ReadonlySet<string>;
+export interface TokenAnswerHabits
+  extends Pick<OAuth2, "tokenResponseMember" | "tokenErrorMember" | "expiresAtMember" | "refreshEndedErrors"> {
   /** Requests carry a signed assertion, which is valid for a limited time by the provider's clock. */
   readonly isTimed?: boolean;
 }

@@ -1,13 +1,20 @@
 import { RelayError } from "../model/errors.js";
 import { boundsOf } from "../providers/endpoint.js";
 import { endpointsOf, type Provider } from "../providers/provider.js";
+import type { Secret } from "../sealing/seal.js";
 import { headerValue } from "../upstream/exchange.js";
 import type { RequestProgress, Upstream, UpstreamRequest } from "../upstream/request.js";
-import type { Connection } from "./connection.js";
+import type { Connection, ConnectionKey } from "./connection.js";
 import { isOfClient } from "./credentials.js";
 import type { RegisteredClient, StoredOAuthClient } from "./oauth-client.js";
 import type { TokenAnswerHabits, TokenEndpointAnswer } from "./token-answer.js";
-import { type OAuthClient, type RefreshHabits, type TokenRequest, TokenRequestNotSentError } from "./token-request.js";
+import {
+  type OAuthClient,
+  type RefreshHabits,
+  revocationRequestFrom,
+  type TokenRequest,
+  TokenRequestNotSentError,
+} from "./token-request.js";
 import type { ToldMembers } from "./token-response.js";
 
 /** For redeeming a code or revoking a token, while a browser or an operator waits. Milliseconds. */
@@ -123,6 +130,53 @@ function startLimit(
       ending?.removeEventListener("abort", abort);
     },
   };
+}
+
+/** The result of revoking a token at its provider. */
+export type Revocation = "REVOKED" | "NOT_SUPPORTED" | "FAILED";
+
+/** Tokens of one grant, in the clear. */
+export interface TokenPair {
+  readonly accessToken: Secret | undefined;
+  readonly refreshToken: Secret | undefined;
+}
+
+/** Sends a request to the token endpoint of the target; rejects when there is no answer. */
+type Send = (target: RefreshTarget, request: TokenRequest) => Promise<TokenEndpointAnswer>;
+
+/**
+ * Asks an authorization server once to revoke the tokens of a grant (RFC 7009 section 2.1). Revokes the refresh token
+ * if there is one, since its access tokens end with it. Rejects when there is no answer.
+ */
+export async function revoke(
+  send: Send,
+  target: RefreshTarget,
+  { accessToken, refreshToken }: TokenPair,
+): Promise<Revocation> {
+  if (target.revocationEndpoint === undefined) return "NOT_SUPPORTED";
+  const token = refreshToken ?? accessToken;
+  // An access token that was never fetched is empty.
+  if (token === undefined || token.reveal() === "") return "NOT_SUPPORTED";
+  const hint = refreshToken === undefined ? "access_token" : "refresh_token";
+  const request = revocationRequestFrom(target.client, token, hint, target);
+  const { statusCode } = await send({ ...target, tokenEndpoint: target.revocationEndpoint }, request);
+  return statusCode >= 200 && statusCode < 300 ? "REVOKED" : "FAILED";
+}
+
+/**
+ * Revokes tokens that came for a connection which is gone: nobody could use or disconnect them, and they would stay
+ * valid for as long as the provider allows. Tries once; never rejects.
+ */
+export async function revokeOrphans(
+  options: {
+    readonly send: Send;
+    readonly onRevocation: (connection: ConnectionKey, revocation: Revocation) => void;
+  },
+  connection: ConnectionKey,
+  tokens: TokenPair,
+  target: RefreshTarget,
+): Promise<void> {
+  options.onRevocation(connection, await revoke(options.send, target, tokens).catch(() => "FAILED" as const));
 }
 
 /** An endpoint whose whole host is a parameter: whoever chooses it would receive the client's secret. */

@@ -1,6 +1,6 @@
 import { RelayError } from "../model/errors.js";
+import type { OAuth2 } from "../providers/provider.js";
 import type { Secret } from "../sealing/seal.js";
-import type { ConnectionKey } from "./connection.js";
 
 /** The application's registration at a provider (RFC 6749 section 2). */
 export interface OAuthClient {
@@ -11,29 +11,16 @@ export interface OAuthClient {
 }
 
 /** The part of a provider's definition that shapes every token request. */
-interface TokenEndpointHabits {
-  readonly clientAuthentication: "client_secret_basic" | "client_secret_post" | "none";
-  /** Name of the client_id parameter. */
-  readonly clientIdParameter: string;
-  /** Whether id and secret go into Basic credentials without form encoding. */
-  readonly rawClientSecretBasic?: boolean;
-  readonly tokenRequestFormat: "form" | "json";
-  /** A parameter with an empty value is left out; the same holds for the parameters of one grant. */
-  readonly tokenParameters: TokenParameters;
-}
+type TokenEndpointHabits = Pick<
+  OAuth2,
+  "clientAuthentication" | "clientIdParameter" | "rawClientSecretBasic" | "tokenRequestFormat" | "tokenParameters"
+>;
 
 /** The part that shapes a request with an authorization code. */
-export interface CodeHabits extends TokenEndpointHabits {
-  readonly codeParameters: TokenParameters;
-}
+export type CodeHabits = TokenEndpointHabits & Pick<OAuth2, "codeParameters">;
 
 /** The part that shapes a refresh request. */
-export interface RefreshHabits extends TokenEndpointHabits {
-  readonly refreshParameters: TokenParameters;
-}
-
-/** Parameters by their names. */
-type TokenParameters = Readonly<Record<string, string>>;
+export type RefreshHabits = TokenEndpointHabits & Pick<OAuth2, "refreshParameters">;
 
 /** The parameters that redeem an authorization code. */
 export interface CodeGrant {
@@ -82,6 +69,21 @@ export function refreshRequestFrom(client: OAuthClient, refreshToken: Secret, ha
   return tokenRequestFrom(client, habits, parameters, habits.refreshParameters);
 }
 
+/** Builds a request that revokes a token (RFC 7009 section 2.1). */
+export function revocationRequestFrom(
+  client: OAuthClient,
+  token: Secret,
+  hint: "access_token" | "refresh_token",
+  habits: TokenEndpointHabits,
+): TokenRequest {
+  const parameters = [
+    ["token", token.reveal()],
+    ["token_type_hint", hint],
+  ] as const;
+  // The definition's extra parameters are for token requests, not for revocations.
+  return tokenRequestFrom(client, { ...habits, tokenParameters: {} }, parameters);
+}
+
 /** Builds a request for a client's own tokens (RFC 6749 section 4.4.2). @param scope empty: the parameter is left out. */
 export function clientCredentialsRequestFrom(
   client: OAuthClient,
@@ -127,7 +129,7 @@ function tokenRequestFrom(
   client: OAuthClient,
   habits: TokenEndpointHabits,
   parameters: ReadonlyArray<readonly [string, string]>,
-  grantParameters: TokenParameters = {},
+  grantParameters: OAuth2["tokenParameters"] = {},
 ): TokenRequest {
   const all = new Map(parameters);
   for (const [name, value] of [...Object.entries(habits.tokenParameters), ...Object.entries(grantParameters)]) {
@@ -160,69 +162,7 @@ function encodedFrom(
 /**
  * Basic credentials: id and secret are form-encoded first (RFC 6749 section 2.3.1), unless the provider reads them raw.
  */
-function basicFrom(clientId: string, clientSecret: Secret, isRaw = false): string {
+function basicFrom(clientId: string, clientSecret: Secret, isRaw: boolean): string {
   const encode = (text: string) => (isRaw ? text : new URLSearchParams([["", text]]).toString().slice(1));
   return `Basic ${Buffer.from(`${encode(clientId)}:${encode(clientSecret.reveal())}`).toString("base64")}`;
-}
-
-/** The result of revoking a token at its provider. */
-export type Revocation = "REVOKED" | "NOT_SUPPORTED" | "FAILED";
-
-/** Tokens of one grant, in the clear. */
-export interface TokenPair {
-  readonly accessToken: Secret | undefined;
-  readonly refreshToken: Secret | undefined;
-}
-
-/** Where and how the tokens of one connection are revoked. */
-interface RevocationTarget extends RefreshHabits {
-  readonly tokenEndpoint: string;
-  /** RFC 7009; undefined: tokens cannot be revoked. */
-  readonly revocationEndpoint: string | undefined;
-  readonly client: OAuthClient;
-}
-
-/** Sends a request to the token endpoint of the target; rejects when there is no answer. */
-type Send<Target> = (target: Target, request: TokenRequest) => Promise<{ readonly statusCode: number }>;
-
-/**
- * Asks an authorization server once to revoke the tokens of a grant (RFC 7009 section 2.1). Revokes the refresh token
- * if there is one, since its access tokens end with it. Rejects when there is no answer.
- */
-export async function revoke<Target extends RevocationTarget>(
-  send: Send<Target>,
-  target: Target,
-  { accessToken, refreshToken }: TokenPair,
-): Promise<Revocation> {
-  if (target.revocationEndpoint === undefined) return "NOT_SUPPORTED";
-  const token = refreshToken ?? accessToken;
-  // An access token that was never fetched is empty.
-  if (token === undefined || token.reveal() === "") return "NOT_SUPPORTED";
-  const parameters = [
-    ["token", token.reveal()],
-    ["token_type_hint", refreshToken === undefined ? "access_token" : "refresh_token"],
-  ] as const;
-  // The definition's extra parameters are for token requests, not for revocations.
-  const request = tokenRequestFrom(target.client, { ...target, tokenParameters: {} }, parameters);
-  const { statusCode } = await send({ ...target, tokenEndpoint: target.revocationEndpoint }, request);
-  return statusCode >= 200 && statusCode < 300 ? "REVOKED" : "FAILED";
-}
-
-/**
- * Revokes tokens that came for a connection which is gone: nobody could use or disconnect them, and they would stay
- * valid for as long as the provider allows. Tries once; never rejects.
- */
-export async function revokeOrphans<Target extends RevocationTarget>(
-  {
-    send,
-    onRevocation,
-  }: {
-    readonly send: Send<Target>;
-    readonly onRevocation: (connection: ConnectionKey, revocation: Revocation) => void;
-  },
-  connection: ConnectionKey,
-  tokens: TokenPair,
-  target: Target,
-): Promise<void> {
-  onRevocation(connection, await revoke(send, target, tokens).catch(() => "FAILED" as const));
 }

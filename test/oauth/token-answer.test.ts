@@ -6,6 +6,7 @@ const decideWith = (habits: Partial<TokenAnswerHabits>, statusCode: number, body
   decideTokenAnswer({ statusCode, body: Buffer.from(body as string), retryAfter: "" }, NOW, {
     tokenResponseMember: undefined,
     tokenErrorMember: undefined,
+    expiresAtMember: undefined,
     refreshEndedErrors: new Set(),
     ...habits,
   });
@@ -144,7 +145,12 @@ describe("decideTokenAnswer()", () => {
 });
 
 describe("decideTokenAnswer() of a request that is signed for a time", () => {
-  const habits = { tokenResponseMember: undefined, tokenErrorMember: undefined, refreshEndedErrors: new Set<string>() };
+  const habits = {
+    tokenResponseMember: undefined,
+    tokenErrorMember: undefined,
+    expiresAtMember: undefined,
+    refreshEndedErrors: new Set<string>(),
+  };
   const decideAt = (secondsAhead: number, isTimed: boolean, body = '{"error":"invalid_grant"}', statusCode = 400) => {
     const date = new Date(NOW + secondsAhead * 1000).toUTCString();
     return decideTokenAnswer({ statusCode, body: Buffer.from(body), retryAfter: "", date }, NOW, {

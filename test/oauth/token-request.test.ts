@@ -13,6 +13,7 @@ const client: OAuthClient = { clientId: "the client", clientSecret: new Secret("
 const plain: CodeHabits & RefreshHabits = {
   clientAuthentication: "client_secret_basic",
   clientIdParameter: "client_id",
+  rawClientSecretBasic: false,
   tokenRequestFormat: "form",
   tokenParameters: {},
   codeParameters: {},
