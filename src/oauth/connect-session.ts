@@ -26,15 +26,9 @@ export interface ConnectSession extends SessionPayload {
 }
 
 /** The query of a connect address that an application built itself. */
-export interface ConnectSessionQuery {
-  readonly publicKey: string;
+export interface ConnectSessionQuery extends Omit<SessionPayload, "authorizationParameters" | "originParameters"> {
   readonly userId: string;
   readonly proof: CallerProof;
-  readonly providers: readonly string[];
-  readonly redirectUri: string | undefined;
-  readonly openerOrigin: string | undefined;
-  readonly scope: string | undefined;
-  readonly isPage: boolean;
 }
 
 type Options = Pick<AuthorizationOptions, "applications" | "openPrivateKeyHash" | "tickets" | "catalog" | "now">;
@@ -54,11 +48,10 @@ export async function connectSessionFromQuery(
   requireAllowedCaller(options, application, query);
   requireRedirectUri(query.redirectUri, application.allowedRedirectUris);
   requireOpenerOrigin(query.openerOrigin, application.allowedOrigins);
-  const { userId, publicKey, redirectUri, openerOrigin, scope, isPage } = query;
+  const { proof, ...asked } = query;
   // Unknown names stay: dropping them might leave an empty list, which means all providers.
   const providers = query.providers.map((name) => options.catalog.find(name)?.name ?? name);
-  const payload = { publicKey, providers, redirectUri, openerOrigin, scope, isPage };
-  return { application, userId, ...payload, browser, session: undefined };
+  return { ...asked, application, providers, browser, session: undefined };
 }
 
 /**
@@ -98,13 +91,7 @@ export async function withSession(
   connectSession: ConnectSession,
 ): Promise<ConnectSession & { readonly session: string }> {
   if (connectSession.session !== undefined) return { ...connectSession, session: connectSession.session };
-  const { application, userId, publicKey, providers, redirectUri, openerOrigin, scope, isPage, browser } =
-    connectSession;
-  const { authorizationParameters, originParameters } = connectSession;
-  const payload = {
-    ...{ publicKey, providers, redirectUri, openerOrigin, scope, isPage },
-    ...{ authorizationParameters, originParameters },
-  };
+  const { application, userId, browser, session: _, ...payload } = connectSession;
   const owner = { applicationId: application.id, userId };
   const { secret: session } = await options.tickets.issue("SESSION", owner, browser, payload);
   return { ...connectSession, session };

@@ -66,8 +66,7 @@ export interface Question {
 export async function startAuthorization(options: AuthorizationOptions, request: ConnectRequest): Promise<Start> {
   const { application, provider } = request;
   requireFlow(provider);
-  const client = await requireClient(options, application, provider);
-  requireBoundValues(provider, client);
+  const client = requireClient(provider, await options.oauthClients.find(application.id, provider.name));
   const asked = originParametersFor(request, client);
   if ("kind" in asked) return asked;
   const attempt = { request, client, values: asked.values, callback: callbackUrl(options.publicUrl()) };
@@ -156,31 +155,25 @@ export async function requireConnectable(
   const byClient = providers.filter(hasOwnPage);
   for (const provider of byClient) requireFlow(provider);
   const clients = new Map((await oauthClients.list(application.id)).map((client) => [client.providerName, client]));
-  for (const provider of byClient) {
-    const client = clients.get(provider.name);
-    if (client === undefined) throw noClient(provider);
-    requireBoundValues(provider, client);
-  }
+  for (const provider of byClient) requireClient(provider, clients.get(provider.name));
 }
 
 function requireFlow(provider: Provider): void {
   if (!hasAuthorizationFlow(provider)) throw cannotConnect(provider);
 }
 
-async function requireClient(
-  { oauthClients }: Pick<AuthorizationOptions, "oauthClients">,
-  application: Application,
-  provider: Provider,
-): Promise<StoredOAuthClient> {
-  const client = await oauthClients.find(application.id, provider.name);
-  if (client !== undefined) return client;
-  throw noClient(provider);
-}
-
-function noClient({ name }: Provider): RelayError {
-  return new RelayError(
+function requireClient(provider: Provider, client: StoredOAuthClient | undefined): StoredOAuthClient {
+  if (client === undefined) {
+    throw new RelayError(
+      "PROVIDER_MISCONFIGURED",
+      `The application has no OAuth client for ${provider.name}. The operator must add one with 'relay client put'.`,
+    );
+  }
+  const [missing] = unboundValuesOf(provider, client);
+  if (missing === undefined) return client;
+  throw new RelayError(
     "PROVIDER_MISCONFIGURED",
-    `The application has no OAuth client for ${name}. The operator must add one with 'relay client put'.`,
+    `The application's OAuth client for ${provider.name} lacks a value. The operator must set it with 'relay client put --param ${missing}'.`,
   );
 }
 
@@ -191,26 +184,14 @@ function originParametersFor(
 ): { readonly values: Readonly<Record<string, string>> } | Question {
   const bound = { ...fixed, ...boundValuesOf(provider, client) };
   const asked = valuesOf(provider, "asked");
-  const given = new Map([...originParameters, ...Object.entries(bound)].filter(([name]) => isAmong(asked, name)));
+  const isAsked = ([name]: readonly [string, string]) => asked.some((value) => value.name === name);
+  const given = new Map([...originParameters, ...Object.entries(bound)].filter(isAsked));
   const parsed = parseAnswers(given, provider);
   const values = asked.filter(({ name }) => !Object.hasOwn(bound, name));
   // The user is asked once for values that have a default, too.
   if ("values" in parsed && (isAnswer || values.every(({ name }) => given.has(name))))
     return { values: { ...parsed.values, ...bound } };
   return { kind: "ask", values, problem: isAnswer && "problem" in parsed ? parsed : undefined };
-}
-
-function isAmong(values: readonly ConnectionValue[], name: string): boolean {
-  return values.some((value) => value.name === name);
-}
-
-function requireBoundValues(provider: Provider, client: StoredOAuthClient): void {
-  const [missing] = unboundValuesOf(provider, client);
-  if (missing === undefined) return;
-  throw new RelayError(
-    "PROVIDER_MISCONFIGURED",
-    `The application's OAuth client for ${provider.name} lacks a value. The operator must set it with 'relay client put --param ${missing}'.`,
-  );
 }
 
 /** Empty: the definition's default. */

@@ -128,7 +128,10 @@ export const CONNECT_GUARDS: readonly Guard[] = [
 
   guard(
     "whole host, to begin",
-    ["requireBoundValues(provider, client); const asked =", "const asked ="],
+    [
+      "requireClient(provider, await options.oauthClients.find(application.id, provider.name))",
+      "(await options.oauthClients.find(application.id, provider.name)) as StoredOAuthClient",
+    ],
     "pages/parameters",
   ),
   guard(
