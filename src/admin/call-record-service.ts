@@ -14,8 +14,9 @@ import {
   type WatchCallRecordsResponse,
   WatchCallRecordsResponseSchema,
 } from "../../gen/relay/admin/v1/call_record_pb.js";
+import type { HeaderPairs } from "../providers/provider.js";
 import { type StoredCall, USER_PURPOSE, userText } from "../records/call-block.js";
-import type { CaptureContent, CapturedBody, HeaderPairs } from "../records/call-capture.js";
+import type { CaptureContent, CapturedBody } from "../records/call-capture.js";
 import { type CallWatch, createCallWatch } from "../records/call-watch.js";
 import { openCapture } from "../records/capture-store.js";
 import {

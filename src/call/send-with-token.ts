@@ -1,7 +1,7 @@
 import { createChunks } from "../lib/chunks.js";
 import { formatError } from "../model/errors.js";
 import type { Connection } from "../oauth/connection.js";
-import { type Credentials, isWithoutTokens, textsOf } from "../oauth/credentials.js";
+import { type Credentials, textsOf } from "../oauth/credentials.js";
 import type { CurrentToken, TokenRefusal, TokenSource } from "../oauth/token-source.js";
 import {
   fillPlaceholders,
@@ -10,7 +10,7 @@ import {
   placeCredential,
   placesOf,
 } from "../providers/credential.js";
-import type { HeaderPairs, Provider } from "../providers/provider.js";
+import { type HeaderPairs, hasTokens, type Provider } from "../providers/provider.js";
 import type { CallCapture } from "../records/call-capture.js";
 import { createRedactor, type Redactor } from "../redaction/redact.js";
 import { createMemo, type Secret } from "../sealing/seal.js";
@@ -216,7 +216,7 @@ function tokenRefusalOf(
   if (signed !== undefined) return signed === "other" ? undefined : signed;
   const isPage = headerValue(answer.rawHeaders, "content-type").startsWith("text/html");
   // An API key has no scope that could be insufficient.
-  if (isWithoutTokens(provider.kind)) return isPage ? undefined : "named";
+  if (!hasTokens(provider.kind)) return isPage ? undefined : "named";
   if (challenge !== "") return /error="?insufficient_scope/i.test(challenge) ? undefined : "likely";
   return now - obtainedAt >= MIN_AGE_MS || !isPage ? "likely" : undefined;
 }

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
+import type { HeaderPairs } from "../providers/provider.js";
 import { type StoredBlock, type StoredCall, USER_PURPOSE, userText } from "../records/call-block.js";
-import type { CaptureContent, CapturedBody, HeaderPairs } from "../records/call-capture.js";
+import type { CaptureContent, CapturedBody } from "../records/call-capture.js";
 import { type CallFilter, type CallPosition, findCall, listCalls } from "../records/list-calls.js";
 import { applicationOf } from "./application.js";
 import {

@@ -16,7 +16,7 @@ import {
 import type { ServedConnection } from "./connection.js";
 import { withAnswer, withLookups } from "./connection-values.js";
 import { openOAuthClient } from "./oauth-client.js";
-import { redeemVerifier } from "./signed-flow.js";
+import { type Failed, redeemVerifier } from "./signed-flow.js";
 import { newConnectionFrom, persistFor, untilStored } from "./store-answer.js";
 import type { OpenTicket, StatePayload } from "./tickets.js";
 import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
@@ -127,17 +127,13 @@ interface Redeemed {
   readonly revoke: () => Promise<unknown>;
 }
 
-interface NotRedeemed {
-  readonly error: string;
-}
-
 /** RFC 6749 section 4.1.3. */
 async function redeemCode(
   options: AuthorizationOptions,
   connection: ServedConnection,
   { codeVerifier }: StatePayload,
   parameters: URLSearchParams,
-): Promise<Redeemed | NotRedeemed> {
+): Promise<Redeemed | Failed> {
   const server = await findAuthorizationServer(options, connection, onlyValue(parameters, "state"));
   if (server === undefined) return { error: ERRORS.misconfigured };
   const verdict = await redeem(options, server, {
@@ -165,7 +161,7 @@ async function redeemSigned(
   connection: ServedConnection,
   temporary: NonNullable<StatePayload["temporary"]>,
   parameters: URLSearchParams,
-): Promise<Redeemed | NotRedeemed> {
+): Promise<Redeemed | Failed> {
   const registration = (await findClient(options, provider, connection))?.stored;
   if (registration === undefined) return { error: ERRORS.misconfigured };
   const { id: connectionId, originParameters: values } = connection;

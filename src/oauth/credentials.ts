@@ -1,3 +1,4 @@
+import { parseJson } from "../lib/parse-json.js";
 import { RelayError } from "../model/errors.js";
 import {
   fillCredential,
@@ -8,7 +9,7 @@ import {
   type ValueTexts,
 } from "../providers/connection-value.js";
 import { type CredentialTexts, placesOf } from "../providers/credential.js";
-import { CONNECTION_KINDS, type ConnectionKind, type OAuth1, type Provider } from "../providers/provider.js";
+import { CONNECTION_KINDS, type ConnectionKind, hasTokens, type OAuth1, type Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
 import type { Connection } from "./connection.js";
 import { occasionAt, type SignableRequest, signedCredentials, signingKeyOf } from "./signature.js";
@@ -35,11 +36,6 @@ export function textsOf(
   now: number,
 ): CredentialTexts {
   return sign === undefined ? texts : [sign(request, now)];
-}
-
-/** Whether connections of a kind hold secret values instead of tokens. */
-export function isWithoutTokens(kind: ConnectionKind): boolean {
-  return kind === "api_key" || kind === "basic" || kind === "oauth1";
 }
 
 /** Whether calls of a kind are made with a client's secret, or with the client's own token. */
@@ -142,7 +138,7 @@ export function credentialsOf(
   requireKind(provider, connection);
   const opened = open();
   if (provider.oauth1 !== undefined) return signingWith(provider.oauth1, connection, secretsIn(opened), client);
-  if (isWithoutTokens(kind)) return { token: undefined, ...placedTexts(provider, connection, secretsIn(opened)) };
+  if (!hasTokens(kind)) return { token: undefined, ...placedTexts(provider, connection, secretsIn(opened)) };
   const places = placesOf(provider);
   const isToken = places.every(({ value }) => namesIn(value).every((name) => !isSecretOf(provider, name)));
   const secrets = isToken || openSecrets === undefined ? {} : secretsIn(openSecrets());
@@ -177,17 +173,10 @@ function isSecretOf({ connectionValues }: Provider, name: string): boolean {
 
 /** Secret values that were sealed together, by name. Throws RelayError STORE_UNAVAILABLE when they cannot be read. */
 export function secretsIn(opened: Secret): Readonly<Record<string, Secret>> {
-  const values = Object.entries(valuesIn(opened));
-  return Object.fromEntries(values.map(([name, value]) => [name, new Secret(value)]));
-}
-
-function valuesIn(opened: Secret): Readonly<Record<string, string>> {
-  try {
-    return JSON.parse(opened.reveal()) as Record<string, string>;
-  } catch {
-    // The parser's own message quotes the text.
-    throw unreadable();
-  }
+  const values = parseJson(opened.reveal());
+  if (values === undefined) throw unreadable();
+  const texts = Object.entries(values as Readonly<Record<string, string>>);
+  return Object.fromEntries(texts.map(([name, text]) => [name, new Secret(text)]));
 }
 
 function unreadable(): RelayError {

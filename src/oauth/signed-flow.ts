@@ -1,5 +1,5 @@
 import { onlyValue } from "../lib/parse-url.js";
-import { parseValues, type ValueTexts } from "../providers/connection-value.js";
+import { MAX_SECRET_LENGTH, parseValues, type ValueTexts } from "../providers/connection-value.js";
 import { fillEndpoint } from "../providers/endpoint.js";
 import type { OAuth1, Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
@@ -26,7 +26,7 @@ interface SignedFlow {
 type Temporary = NonNullable<StatePayload["temporary"]>;
 
 /** An answer that cannot be used; `error` is a code of RFC 6749 section 4.1.2.1 or 5.2, as applications know them. */
-interface Failed {
+export interface Failed {
   readonly error: string;
 }
 
@@ -114,8 +114,6 @@ async function ask(
 
 /** A larger answer is invalid; in bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024;
-/** As for OAuth 2.0 tokens, in characters. */
-const MAX_TOKEN_LENGTH = 16_384;
 /** Problems of the client or the relay's clock (OAuth Problem Reporting). */
 const OF_CLIENT = /\boauth_problem=(?:consumer_key_|signature_|timestamp_|nonce_|version_)/;
 
@@ -134,5 +132,5 @@ function decideAnswer(
 }
 
 function isToken(text: string): boolean {
-  return text.length <= MAX_TOKEN_LENGTH && /^[\x20-\x7e]+$/.test(text);
+  return text.length <= MAX_SECRET_LENGTH && /^[\x20-\x7e]+$/.test(text);
 }

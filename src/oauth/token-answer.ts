@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { bufferOf } from "../lib/chunks.js";
+import { parseJson } from "../lib/parse-json.js";
 import type { OAuth2 } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
 import {
@@ -186,17 +187,8 @@ function tokensFrom(members: Members): TokenResponse | undefined {
 
 /** Reads JSON, whatever its media type, or the form encoding that GitHub sends; undefined for anything else. */
 function membersFrom(text: string): Members | undefined {
-  if (text.startsWith("{")) return objectFrom(text);
+  if (text.startsWith("{")) return parseJson(text) as Members | undefined;
   return /^[\w.~-]+=/.test(text) ? Object.fromEntries(new URLSearchParams(text)) : undefined;
-}
-
-function objectFrom(text: string): Members | undefined {
-  try {
-    return JSON.parse(text) as Members;
-  } catch {
-    // Not JSON, so not a token response. The parser's message is dropped, since it quotes the text.
-    return undefined;
-  }
 }
 
 /** The error code at this provider's own path, if it is a string or a number there. */

@@ -1,5 +1,6 @@
 import { RelayError } from "../model/errors.js";
 import { boundsOf } from "../providers/endpoint.js";
+import { wholeHostOf } from "../providers/origin.js";
 import { endpointsOf, type Provider } from "../providers/provider.js";
 import type { Secret } from "../sealing/seal.js";
 import { headerValue } from "../upstream/exchange.js";
@@ -179,9 +180,6 @@ export async function revokeOrphans(
   options.onRevocation(connection, await revoke(options.send, target, tokens).catch(() => "FAILED" as const));
 }
 
-/** An endpoint whose whole host is a parameter: whoever chooses it would receive the client's secret. */
-const WHOLE_HOST = /^https:\/\/\{([^}]*)\}(?:[:/?]|$)/;
-
 /**
  * Finds a parameter that is the whole host of an endpoint, and that is neither restricted by the definition nor fixed
  * for this client by the operator. Undefined when there is none: then the client's secret may be sent. A parameter in
@@ -196,7 +194,7 @@ export function freeHostParameter(
   // Such a client's tokens or signatures have the access of the whole application, so API hosts count as well.
   const places = isOfClient(kind) ? hostTemplates.map(({ template }) => template) : [];
   return [...endpointsOf(provider), ...places]
-    .flatMap((endpoint) => WHOLE_HOST.exec(endpoint)?.[1] ?? [])
+    .flatMap((endpoint) => wholeHostOf(endpoint) ?? [])
     .find((parameter) => {
       const { choices = [], hosts = [] } = bounds.get(parameter) ?? {};
       return choices.length + hosts.length === 0 && !Object.hasOwn(originParameters, parameter);

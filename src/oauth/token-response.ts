@@ -1,3 +1,5 @@
+import { parseJson } from "../lib/parse-json.js";
+import { MAX_SECRET_LENGTH } from "../providers/connection-value.js";
 import { CONNECTION_KINDS, MAX_EXPIRES_IN_S } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
 
@@ -27,9 +29,6 @@ export class TokenResponseError extends Error {
     this.name = "TokenResponseError";
   }
 }
-
-/** Largest token, in characters. Providers stay far below; it must fit one request header. */
-const MAX_TOKEN_LENGTH = 16_384;
 
 /** Visible ASCII. Narrower than VSCHAR by the space (RFC 6749 appendix A.12): a token stands in a header field. */
 const TOKEN = /^[\x21-\x7E]+$/;
@@ -74,14 +73,9 @@ function tokenTypeFrom(members: Members): string {
   return text === "" || CONNECTION_KINDS.some((kind) => kind === text) ? "Bearer" : text;
 }
 
-/** The parser's error quotes the text, so it is dropped, and not even kept as `cause`. */
 function storedMembersFrom(text: string): Members {
-  let value: unknown;
-  try {
-    value = JSON.parse(text.startsWith("\uFEFF") ? text.slice(1) : text);
-  } catch {
-    throw new TokenResponseError("", "is not valid JSON");
-  }
+  const value = parseJson(text.startsWith("\uFEFF") ? text.slice(1) : text);
+  if (value === undefined) throw new TokenResponseError("", "is not valid JSON");
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new TokenResponseError("", "must be a JSON object, such as one with access_token and expires_in");
   }
@@ -97,8 +91,8 @@ function tokenFrom(members: Members, field: string, allowed: RegExp): Secret | u
   const value = members[field];
   if (value === undefined || value === null || value === "") return undefined;
   if (typeof value !== "string") throw new TokenResponseError(field, "must be a string");
-  if (value.length > MAX_TOKEN_LENGTH) {
-    throw new TokenResponseError(field, `must be at most ${MAX_TOKEN_LENGTH} characters`);
+  if (value.length > MAX_SECRET_LENGTH) {
+    throw new TokenResponseError(field, `must be at most ${MAX_SECRET_LENGTH} characters`);
   }
   if (!allowed.test(value)) throw new TokenResponseError(field, "must be printable ASCII, without line breaks");
   return new Secret(value);
@@ -107,7 +101,7 @@ function tokenFrom(members: Members, field: string, allowed: RegExp): Secret | u
 function textFrom(members: Members, field: string): string {
   const value = members[field] ?? "";
   if (typeof value !== "string") throw new TokenResponseError(field, "must be a string");
-  if (value !== "" && (value.length > MAX_TOKEN_LENGTH || !VSCHARS.test(value))) {
+  if (value !== "" && (value.length > MAX_SECRET_LENGTH || !VSCHARS.test(value))) {
     throw new TokenResponseError(field, "must be printable ASCII, without line breaks");
   }
   return value;
@@ -168,12 +162,7 @@ export function expiresAtFrom(
 
 /** Reads the members of a JSON answer; any other text has none. */
 export function toldMembersFrom(text: string): ToldMembers {
-  try {
-    return toldMembersOf(JSON.parse(text));
-  } catch {
-    // Not JSON, so no members. The parser's message is dropped, since it quotes the text.
-    return () => "";
-  }
+  return toldMembersOf(parseJson(text));
 }
 
 /** Reads the members of an answer. */

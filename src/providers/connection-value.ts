@@ -3,7 +3,7 @@ import type { ConnectionValue, Credential, Provider } from "./provider.js";
 
 /** Longest non-secret value, and longest value that is matched against a pattern, in characters. */
 const MAX_LENGTH = 1024;
-/** Longest secret value, in characters: the same as for tokens, since it must fit into one request header. */
+/** Longest token or secret value, in characters: it must fit into one request header. */
 export const MAX_SECRET_LENGTH = 16_384;
 /** Characters that a request header may contain (RFC 9110 section 5.5). */
 const PRINTABLE = /^[\x20-\x7e]*$/;
@@ -214,7 +214,7 @@ function hostFrom(text: string): string {
     .replace(/[/?#].*$/s, "");
 }
 
-/** ASCII only: other letters cannot be part of a host. */
-function lowerCase(text: string): string {
+/** ASCII only: other letters cannot be part of a host, and Unicode case folding would turn U+212A into `k`. */
+export function lowerCase(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }

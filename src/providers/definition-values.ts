@@ -4,7 +4,7 @@ import type {
 } from "../../gen/relay/admin/v1/provider_pb.js";
 import { isBasic, namesIn, problemOfValue } from "./connection-value.js";
 import { boundsOf, type EndpointPolicy, endpointProblem, isMemberPath, MEMBER_PATH_HINT } from "./endpoint.js";
-import { CONNECT_PARAMETERS, type HostBounds } from "./origin.js";
+import { CONNECT_PARAMETERS, type HostBounds, wholeHostOf } from "./origin.js";
 import type { ConnectionKind, ConnectionValue, Credential, Provider, Report, ValueSource } from "./provider.js";
 
 const NAME = /^[a-z][a-z0-9_]{0,31}$/;
@@ -107,7 +107,7 @@ function parseValue(
   const { hosts = [] } = definition;
   if (hosts.length > 0 && choices.length > 0) report("hosts", "are not allowed together with choices");
   if (hosts.length > MAX_CHOICES) report("hosts", `must have at most ${MAX_CHOICES} entries`);
-  const isWhole = uses.hostTemplates.some(({ template }) => new RegExp(`^https://\\{${name}\\}(?::|$)`).test(template));
+  const isWhole = uses.hostTemplates.some(({ template }) => wholeHostOf(template) === name);
   if (hosts.length > 0 && !isWhole)
     report("hosts", `are allowed only for a value that is a whole host: https://{${name}}`);
   const isTold = source.kind !== "asked" && source.kind !== "client";

@@ -10,7 +10,7 @@ import { type ConnectionParts, FIELD_NAME, parseConnectionParts, parseOAuth1 } f
 import { parseOAuth2 } from "./definition-oauth2.js";
 import { boundsFromDefinition, checkLookups } from "./definition-values.js";
 import { hostTemplateOf, isMemberPath, MEMBER_PATH_HINT } from "./endpoint.js";
-import { type HostBounds, isCanonical, parseOrigin } from "./origin.js";
+import { type HostBounds, isCanonical, parseOrigin, wholeHostOf } from "./origin.js";
 import {
   type ExpirySignal,
   endpointsOf,
@@ -168,7 +168,7 @@ function parseDefaultHeaders(
 function mayBeAnyHost(values: ConnectionParts["connectionValues"], templates: Provider["hostTemplates"]): boolean {
   return values
     .filter(({ hosts, choices, source }) => hosts.length + choices.length === 0 && source.kind !== "client")
-    .some(({ name }) => templates.some(({ template }) => /^https:\/\/\{([^}]*)\}(?::|$)/.exec(template)?.[1] === name));
+    .some(({ name }) => templates.some(({ template }) => wholeHostOf(template) === name));
 }
 
 function parsePlaceholders(names: readonly string[], report: Report): Provider["urlPlaceholders"] {

@@ -1,4 +1,5 @@
 import { parseUrl } from "../lib/parse-url.js";
+import { lowerCase } from "./connection-value.js";
 import type { Provider } from "./provider.js";
 
 /** A place where the provider's token may be sent. */
@@ -50,7 +51,7 @@ export function decideBoundOrigin(
 ): EgressDecision {
   for (const [name, value] of Object.entries(decision.parameters ?? {})) {
     const stored = Object.hasOwn(originParameters, name) ? originParameters[name] : undefined;
-    if (stored === undefined || asciiLowerCase(stored) !== value) return decideDenial("origin_not_bound", undefined);
+    if (stored === undefined || lowerCase(stored) !== value) return decideDenial("origin_not_bound", undefined);
   }
   return decision;
 }
@@ -95,11 +96,6 @@ function pathFrom({ query }: UrlText, parsed: URL): string | undefined {
 
 function encodeQuery(query: string): string {
   return query.replace(new RegExp(NORMALISED_IN_QUERY, "gu"), encodeURIComponent);
-}
-
-/** ASCII only: Unicode case folding would turn U+212A into `k`. */
-function asciiLowerCase(text: string): string {
-  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 /** Why a url is refused; a label for logs. */

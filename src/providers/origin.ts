@@ -85,6 +85,11 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || (isIPv4(host) && host.startsWith("127."));
 }
 
+/** The parameter that is the whole host of an endpoint or origin, if one is: whoever chooses it chooses the host. */
+export function wholeHostOf(template: string): string | undefined {
+  return /^https:\/\/\{([^}]*)\}(?:[:/?]|$)/.exec(template)?.[1];
+}
+
 function portProblem(scheme: string, port: string | undefined): string | undefined {
   if (port === undefined) return undefined;
   if (!/^[1-9][0-9]{0,4}$/.test(port) || Number(port) > 65_535) return "the port must be a number from 1 to 65535";

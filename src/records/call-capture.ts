@@ -1,3 +1,5 @@
+import { MAX_SECRET_LENGTH } from "../providers/connection-value.js";
+import type { HeaderPairs } from "../providers/provider.js";
 import { createRedactor, type Redactor } from "../redaction/redact.js";
 import type { StreamRedactor } from "../redaction/redact-stream.js";
 import type { Secret } from "../sealing/seal.js";
@@ -63,7 +65,7 @@ function credentialValues(headers: ReadonlyArray<readonly [name: string, value: 
   const mark = url.indexOf("?");
   const query = mark === -1 ? "" : url.slice(mark + 1);
   const parameters = query.split("&").flatMap(valuesOf);
-  return [...fields, ...parameters].filter(({ length }) => length <= MAX_CREDENTIAL_LENGTH).slice(0, MAX_CREDENTIALS);
+  return [...fields, ...parameters].filter(({ length }) => length <= MAX_SECRET_LENGTH).slice(0, MAX_CREDENTIALS);
 }
 
 /**
@@ -71,8 +73,6 @@ function credentialValues(headers: ReadonlyArray<readonly [name: string, value: 
  * loop for a second. No honest call has this many; any beyond it are masked by name only.
  */
 const MAX_CREDENTIALS = 32;
-/** As long as a token may be. */
-const MAX_CREDENTIAL_LENGTH = 16_384;
 
 /** The value of a sensitive parameter, decoded and as written. */
 function valuesOf(parameter: string): string[] {
@@ -203,9 +203,6 @@ interface CapturedResponse {
   readonly headers: HeaderPairs;
   readonly body: CapturedBody | undefined;
 }
-
-/** Names and values in order. */
-export type HeaderPairs = ReadonlyArray<readonly [name: string, value: string]>;
 
 /** The beginning of a body. */
 export interface CapturedBody {

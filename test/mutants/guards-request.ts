@@ -168,7 +168,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   ),
   guard(
     "template binding",
-    ["if (stored === undefined || asciiLowerCase(stored) !== value)", "if (false)"],
+    ["if (stored === undefined || lowerCase(stored) !== value)", "if (false)"],
     "providers/egress-template",
   ),
   guard(

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { type CallDescription, CALL_JSON_LIMITS as LIMITS } from "../../call/call.js";
+import type { JsonRange } from "../../json/json-scan.js";
 import {
   base64FromJson,
   isEmptyAt,
@@ -27,11 +28,6 @@ const FIELDS: ReadonlyMap<string, string> = new Map([
   ["explode_arrays", "explodeArrays"],
   ["body", "body"],
 ]);
-
-interface Range {
-  readonly start: number;
-  readonly end: number;
-}
 
 /** The JSON text of a call. */
 interface CallText {
@@ -117,8 +113,8 @@ function requireJsonObject(text: Buffer, verdict: JsonVerdict): void {
   }
 }
 
-function fieldsFrom(members: readonly JsonMember[]): Map<string, Range> {
-  const fields = new Map<string, Range>();
+function fieldsFrom(members: readonly JsonMember[]): Map<string, JsonRange> {
+  const fields = new Map<string, JsonRange>();
   for (const member of members) {
     const field = FIELDS.get(member.key);
     if (field === undefined) throw unknownField(member.key);
@@ -128,36 +124,36 @@ function fieldsFrom(members: readonly JsonMember[]): Map<string, Range> {
   return fields;
 }
 
-function requiredString(text: CallText, range: Range | undefined, field: string): string {
+function requiredString(text: CallText, range: JsonRange | undefined, field: string): string {
   const value = range === undefined ? "" : stringFrom(text, range, field);
   if (value === "") throw formatError(`${field} is missing.`);
   return value;
 }
 
-function stringFrom(text: CallText, range: Range, field: string): string {
+function stringFrom(text: CallText, range: JsonRange, field: string): string {
   if (kindAt(text.bytes, range.start) !== "string") throw formatError(`${field} must be a string.`);
   return textAt(text.bytes, range, text.latin1);
 }
 
 /** The member's own bytes; undefined when it is missing or null. */
-function objectText(text: CallText, range: Range | undefined, field: string): Uint8Array | undefined {
+function objectText(text: CallText, range: JsonRange | undefined, field: string): Uint8Array | undefined {
   const object = objectRange(text, range, field);
   return object && text.bytes.subarray(object.start, object.end);
 }
 
-function isTrue(text: CallText, range: Range | undefined, field: string): boolean {
+function isTrue(text: CallText, range: JsonRange | undefined, field: string): boolean {
   const kind = range === undefined ? "null" : kindAt(text.bytes, range.start);
   if (kind !== "true" && kind !== "false" && kind !== "null") throw formatError(`${field} must be true or false.`);
   return kind === "true";
 }
 
-function objectRange(text: CallText, range: Range | undefined, field: string): Range | undefined {
+function objectRange(text: CallText, range: JsonRange | undefined, field: string): JsonRange | undefined {
   if (range === undefined || kindAt(text.bytes, range.start) === "null") return undefined;
   if (kindAt(text.bytes, range.start) === "object") return range;
   throw formatError(`${field} must be an object.`);
 }
 
-function headersFrom(text: CallText, range: Range | undefined): Array<readonly [string, string]> {
+function headersFrom(text: CallText, range: JsonRange | undefined): Array<readonly [string, string]> {
   const object = objectRange(text, range, "headers");
   if (object === undefined) return [];
   // decideHeaders() counts exactly. This bounds the work before it: 8 KiB take at most 48 KiB here, all of it escaped.
@@ -170,7 +166,7 @@ function headersFrom(text: CallText, range: Range | undefined): Array<readonly [
   });
 }
 
-function headerValue(text: CallText, range: Range): string {
+function headerValue(text: CallText, range: JsonRange): string {
   const kind = kindAt(text.bytes, range.start);
   if (kind === "string") return stringFrom(text, range, "headers");
   if (kind === "number" || kind === "true" || kind === "false")
@@ -179,7 +175,7 @@ function headerValue(text: CallText, range: Range): string {
 }
 
 /** ProtoJSON of bytes: base64, standard or URL-safe. */
-function* bytesFrom(text: CallText, range: Range): Steps<Uint8Array | undefined> {
+function* bytesFrom(text: CallText, range: JsonRange): Steps<Uint8Array | undefined> {
   if (kindAt(text.bytes, range.start) === "null") return undefined;
   if (kindAt(text.bytes, range.start) !== "string") throw formatError("body must be a string.");
   const bytes = yield* base64FromJson(text.bytes, range);

@@ -278,9 +278,6 @@ async function answeredAsPreflight(
 export async function allowPage(listsOrigin: ListsOrigin, origin: string, response: HttpResponse): Promise<void> {
   response.setHeader("vary", "Origin");
   if (!(await isListed(listsOrigin, origin))) return;
-  setFields(response, { ...corsHeaders(origin), "access-control-expose-headers": EXPOSED_HEADERS });
-}
-
-function setFields(response: HttpResponse, fields: Readonly<Record<string, string>>): void {
+  const fields = { ...corsHeaders(origin), "access-control-expose-headers": EXPOSED_HEADERS };
   for (const [name, value] of Object.entries(fields)) response.setHeader(name, value);
 }
