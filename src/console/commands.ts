@@ -12,7 +12,7 @@ export interface Command {
 /** The methods that the console's forms call. */
 export type ActionName = Exclude<
   keyof Methods,
-  `${string}Service/${"Get" | "List"}${string}` | "CallService/PerformCall"
+  `${string}Service/${"Get" | "List"}${string}` | "CallService/PerformCall" | "OAuthClientService/CreateOAuthClient"
 >;
 
 /** The `relay` command for a request, with placeholders in capitals for missing values. Contains no secret. Pure. */
