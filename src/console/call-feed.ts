@@ -27,19 +27,25 @@ const RETRY_MS = 2000;
 
 /** @param onChange called for new calls and for errors. */
 export function createCallFeed(api: Api, onChange: () => void): CallFeed {
-  let calls: readonly LiveCall[] = [];
-  let count = 0;
-  let failures = 0;
-  let problem: string | undefined;
-  let isBusy = false;
   let following = new AbortController();
+  const feed = {
+    calls: [] as readonly LiveCall[],
+    ...{ isBusy: false, count: 0, failures: 0, problem: undefined as string | undefined },
+    follow(filter: WatchCallRecordsRequestJson) {
+      following.abort();
+      following = new AbortController();
+      Object.assign(feed, { calls: [], isBusy: true, count: 0, failures: 0 });
+      void keepWatching(filter, following.signal);
+    },
+    stop: () => following.abort(),
+  };
 
   function add(records: readonly CallRecordJson[]): void {
-    const known = new Set(calls.map(({ record }) => record.callId));
+    const known = new Set(feed.calls.map(({ record }) => record.callId));
     const fresh = records.filter(({ callId }) => !known.has(callId)).map(liveCallFrom);
-    count += fresh.length;
-    failures += fresh.filter(({ record }) => record.errorType).length;
-    calls = [...fresh.reverse(), ...calls].slice(0, MAX_CALLS);
+    feed.count += fresh.length;
+    feed.failures += fresh.filter(({ record }) => record.errorType).length;
+    feed.calls = [...fresh.reverse(), ...feed.calls].slice(0, MAX_CALLS);
     onChange();
   }
 
@@ -51,11 +57,11 @@ export function createCallFeed(api: Api, onChange: () => void): CallFeed {
       if (isFirst) {
         const past = await api.call("CallRecordService/ListCallRecords", { ...filter, pageSize: MAX_CALLS });
         if (signal.aborted) return;
-        isBusy = false;
+        feed.isBusy = false;
         add((past.callRecords ?? []).toReversed());
       }
       isFirst = false;
-      problem = undefined;
+      feed.problem = undefined;
       add(callRecords);
     }
   }
@@ -65,39 +71,13 @@ export function createCallFeed(api: Api, onChange: () => void): CallFeed {
     while (!signal.aborted) {
       await watch(filter, signal).catch((error: unknown) => {
         if (signal.aborted) return;
-        isBusy = false;
-        problem = error instanceof ApiError ? error.message : NO_ANSWER;
+        feed.isBusy = false;
+        feed.problem = error instanceof ApiError ? error.message : NO_ANSWER;
         onChange();
       });
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   }
 
-  return {
-    get calls() {
-      return calls;
-    },
-    get count() {
-      return count;
-    },
-    get failures() {
-      return failures;
-    },
-    get isBusy() {
-      return isBusy;
-    },
-    get problem() {
-      return problem;
-    },
-    follow(filter) {
-      following.abort();
-      following = new AbortController();
-      calls = [];
-      count = 0;
-      failures = 0;
-      isBusy = true;
-      void keepWatching(filter, following.signal);
-    },
-    stop: () => following.abort(),
-  };
+  return feed;
 }

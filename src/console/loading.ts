@@ -12,6 +12,9 @@ export interface Loading<Value> {
 const MAX_PAGE_SIZE = 500;
 const NOTHING: Loading<never> = { value: undefined, isBusy: false, problem: undefined, field: undefined };
 
+/** Shown for any error but the API's. */
+const FAULT = { message: "The console has a fault. Reload the page.", field: undefined };
+
 /** Runs requests and keeps their state. */
 export interface Loader<Value> extends Loading<Value> {
   /** Only the last request counts, even when answers arrive out of order. Never rejects. */
@@ -22,25 +25,13 @@ export interface Loader<Value> extends Loading<Value> {
 
 /** @param onChange called after each change of state. */
 export function createLoader<Value>(onChange: () => void): Loader<Value> {
-  let state: Loading<Value> = NOTHING;
   let last = 0;
   const set = (next: Partial<Loading<Value>>) => {
-    state = { ...state, ...next };
+    Object.assign(loader, next);
     onChange();
   };
-  return {
-    get value() {
-      return state.value;
-    },
-    get isBusy() {
-      return state.isBusy;
-    },
-    get problem() {
-      return state.problem;
-    },
-    get field() {
-      return state.field;
-    },
+  const loader: Loader<Value> = {
+    ...NOTHING,
     clear() {
       last += 1;
       set(NOTHING);
@@ -51,20 +42,14 @@ export function createLoader<Value>(onChange: () => void): Loader<Value> {
       set({ isBusy: true });
       try {
         const value = await ask();
-        if (own === last) set({ value, isBusy: false, problem: undefined, field: undefined });
+        if (own === last) set({ ...NOTHING, value });
       } catch (error) {
-        if (own === last) set({ isBusy: false, problem: textFrom(error), field: fieldOf(error) });
+        const { message: problem, field } = error instanceof ApiError ? error : FAULT;
+        if (own === last) set({ isBusy: false, problem, field });
       }
     },
   };
-}
-
-function textFrom(error: unknown): string {
-  return error instanceof ApiError ? error.message : "The console has a fault. Reload the page.";
-}
-
-function fieldOf(error: unknown): string | undefined {
-  return error instanceof ApiError ? error.field : undefined;
+  return loader;
 }
 
 /** A call of the administration API failed. `message` is shown to the user. */
