@@ -12,7 +12,7 @@ import { applicationAddress } from "./application-view.js";
 import type { Field } from "./field.js";
 import { createForm } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { createLoader, createPages } from "./loading.js";
+import { createPagedList } from "./loading.js";
 import { visibleText } from "./text.js";
 import { tryAddress } from "./try-view.js";
 import {
@@ -31,22 +31,18 @@ const PAGE_SIZE = 25;
 /** Applications, with the providers at which each has an OAuth client. */
 export function createApplicationsView(context: ViewContext): View {
   const { api, update } = context;
-  const found = createLoader<ListApplicationsResponseJson>(update);
-  const pages = createPages();
   const providers = createApplicationProviders(api, update);
   /** There was no application when the view was opened: the form to create one is open and stays open. */
   let isFirst = false;
 
-  async function load(): Promise<void> {
-    const request = { pageSize: PAGE_SIZE, pageToken: pages.token };
-    await found.load(() => api.call("ApplicationService/ListApplications", request));
-    const { applications = [], nextPageToken } = found.value ?? {};
-    isFirst ||= found.value !== undefined && pages.token === "" && applications.length === 0;
-    pages.noteNext(nextPageToken);
+  const found = createPagedList(update, async (pageToken) => {
+    const page = await api.call("ApplicationService/ListApplications", { pageSize: PAGE_SIZE, pageToken });
+    const { applications = [] } = page;
+    isFirst ||= pageToken === "" && applications.length === 0;
     context.directory.note(applications);
-    update();
-    await providers.load(applications.map(({ publicKey = "" }) => publicKey));
-  }
+    void providers.load(applications.map(({ publicKey = "" }) => publicKey));
+    return page;
+  });
 
   const creation = createForm(context, {
     ...{ id: "creation", method: "ApplicationService/CreateApplication", button: "Create the application" },
@@ -55,7 +51,7 @@ export function createApplicationsView(context: ViewContext): View {
       application: { ...applicationFromValues(values), publicKey: values["publicKey"] ?? "" },
     }),
     done: ({ application: { publicKey = "" } = {}, privateKey = "" }) => {
-      void load();
+      void found.reload();
       return createdView(publicKey, privateKey);
     },
   });
@@ -70,8 +66,7 @@ export function createApplicationsView(context: ViewContext): View {
     enter() {
       isFirst = false;
       forget();
-      pages.reset();
-      void load();
+      void found.open();
     },
     leave: forget,
     render: () => html`<h1 tabindex="-1">Applications</h1>
@@ -81,7 +76,7 @@ export function createApplicationsView(context: ViewContext): View {
         ${creation.render()}
       </details>
       ${problemNotice(found)} ${listOf(found.value, providers.of)} ${busyNotice(found)}
-      ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
+      ${pager(found)}`,
   };
 }
 

@@ -1,7 +1,7 @@
 import type { AuditRecordJson, ListAuditRecordsResponseJson } from "../../gen/relay/admin/v1/audit_pb.js";
 import { applicationLink, type Directory } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { createLoader, createPages } from "./loading.js";
+import { createPagedList } from "./loading.js";
 import { createSearchForm, type SearchField } from "./search-form.js";
 import { timeMember, visibleText } from "./text.js";
 import {
@@ -28,19 +28,14 @@ const FIELDS: ReadonlyArray<SearchField<Name>> = [
 /** Changes made by operators, newest first. */
 export function createAuditView(context: ViewContext): View {
   const { api, directory, update } = context;
-  const found = createLoader<ListAuditRecordsResponseJson>(update);
-  const pages = createPages();
   const search = createSearchForm(context, { view: "audit", label: "Audit trail", fields: FIELDS });
   let sought = search.enter(new URLSearchParams());
 
-  async function load(): Promise<void> {
+  const found = createPagedList(update, (pageToken) => {
     const { publicKey, before } = sought;
-    const page = { pageSize: PAGE_SIZE, pageToken: pages.token };
-    const request = { publicKey, ...timeMember("beforeTime", before), ...page };
-    await found.load(() => api.call("AuditService/ListAuditRecords", request));
-    pages.noteNext(found.value?.nextPageToken);
-    update();
-  }
+    const request = { publicKey, ...timeMember("beforeTime", before), pageSize: PAGE_SIZE, pageToken };
+    return api.call("AuditService/ListAuditRecords", request);
+  });
 
   const isNarrowed = () => Object.values(sought).some((value) => value !== "");
 
@@ -49,13 +44,12 @@ export function createAuditView(context: ViewContext): View {
     staysInPlace: true,
     enter(parameters) {
       sought = search.enter(parameters);
-      pages.reset();
-      void load();
+      void found.open();
     },
     leave() {},
     render: () => html`<h1 tabindex="-1">Audit trail</h1>
       ${search.render()} ${problemNotice(found)} ${found.value === undefined ? nothing : listOf(found.value, isNarrowed(), directory)}
-      ${busyNotice(found)} ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
+      ${busyNotice(found)} ${pager(found)}`,
   };
 }
 

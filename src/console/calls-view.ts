@@ -1,7 +1,7 @@
 import type { ListCallRecordsResponseJson } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { recordTable } from "./call-tables.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { createLoader, createPages } from "./loading.js";
+import { createPagedList } from "./loading.js";
 import { createSearchForm, type SearchField, type Sought } from "./search-form.js";
 import { timeMember } from "./text.js";
 import { busyNotice, pager, problemNotice, type View, type ViewContext } from "./view.js";
@@ -23,17 +23,13 @@ const PAGE_SIZE = 50;
 /** Search in the recorded calls, by application, user, provider, outcome and time. */
 export function createCallsView(context: ViewContext): View {
   const { api, update } = context;
-  const found = createLoader<ListCallRecordsResponseJson>(update);
-  const pages = createPages();
   const search = createSearchForm(context, { view: "calls", label: "Recorded calls", fields: FIELDS });
   let sought = search.enter(new URLSearchParams());
 
-  async function load(): Promise<void> {
-    const page = { pageSize: PAGE_SIZE, pageToken: pages.token };
-    await found.load(() => api.call("CallRecordService/ListCallRecords", { ...requestFrom(sought), ...page }));
-    pages.noteNext(found.value?.nextPageToken);
-    update();
-  }
+  const found = createPagedList(update, (pageToken) => {
+    const request = { ...requestFrom(sought), pageSize: PAGE_SIZE, pageToken };
+    return api.call("CallRecordService/ListCallRecords", request);
+  });
 
   return {
     title: "Recorded calls",
@@ -43,14 +39,13 @@ export function createCallsView(context: ViewContext): View {
       sought = search.enter(parameters);
       // Rows link to their records with the user id of the search, so rows of another user must not stay.
       if (sought.publicKey !== publicKey || sought.userId !== userId) found.clear();
-      pages.reset();
-      if (!lacksApplication(sought)) void load();
+      if (!lacksApplication(sought)) void found.open();
     },
     leave: found.clear,
     render: () => html`<h1 tabindex="-1">Recorded calls</h1>
       ${search.render()} ${lacksApplication(sought) ? html`<p role="status">Choose an application: each application has its own user ids.</p>` : nothing}
       ${problemNotice(found)} ${found.value === undefined ? nothing : listOf(found.value, sought.userId)}
-      ${busyNotice(found)} ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
+      ${busyNotice(found)} ${pager(found)}`,
   };
 }
 

@@ -6,7 +6,7 @@ import type {
 import { stateOf, withoutRefresh } from "./connection-state.js";
 import { applicationLink, type Directory } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { ApiError, createLoader, createPages, type Loading } from "./loading.js";
+import { ApiError, createPagedList, type Loading } from "./loading.js";
 import { createSearchForm, type SearchField, type Sought } from "./search-form.js";
 import { countText, visibleText } from "./text.js";
 import { tryAddress } from "./try-view.js";
@@ -48,44 +48,34 @@ const FIELDS: ReadonlyArray<SearchField<Name>> = [
 /** Connections with their states, page by page. */
 export function createConnectionsView(context: ViewContext): View {
   const { api, directory, update } = context;
-  const found = createLoader<ListConnectionsResponseJson>(update);
-  const pages = createPages();
   const search = createSearchForm(context, { view: "connections", label: "Connections", fields: FIELDS });
   let sought = search.enter(new URLSearchParams());
 
-  async function load(): Promise<void> {
-    const request = { ...requestFrom(sought), pageSize: PAGE_SIZE };
-    await found.load(async () => {
-      requireApplication(sought);
-      return firstFound((pageToken) => api.call("ConnectionService/ListConnections", { ...request, pageToken }));
-    });
-    pages.noteNext(found.value?.nextPageToken);
-    update();
-  }
-
   /** Skips empty pages, up to a million scanned connections. */
-  async function firstFound(ask: (pageToken: string) => Promise<ListConnectionsResponseJson>) {
-    let page = await ask(pages.token);
+  const found = createPagedList(update, async (pageToken) => {
+    requireApplication(sought);
+    const request = { ...requestFrom(sought), pageSize: PAGE_SIZE };
+    const ask = (token: string) => api.call("ConnectionService/ListConnections", { ...request, pageToken: token });
+    let page = await ask(pageToken);
     for (let asked = 1; asked < MAX_EMPTY_PAGES && !page.connections?.length && page.nextPageToken; asked += 1)
       page = await ask(page.nextPageToken);
     return page;
-  }
+  });
 
   /** Whether other connections may exist, since a filter is set or this is not the first page. */
-  const isNarrowed = () => pages.token !== "" || Object.values(sought).some((value) => value !== "");
+  const isNarrowed = () => (found.value?.tokens.length ?? 0) > 1 || Object.values(sought).some((value) => value !== "");
 
   return {
     title: "Connections",
     staysInPlace: true,
     enter(parameters) {
       sought = search.enter(parameters);
-      pages.reset();
-      void load();
+      void found.open();
     },
     leave() {},
     render: () => html`<h1 tabindex="-1">Connections</h1>
       ${search.render()} ${problemNotice(found)} ${resultOf(found, isNarrowed(), directory)} ${busyNotice(found)}
-      ${found.value === undefined ? nothing : pager(pages, found.isBusy, () => void load())}`,
+      ${pager(found)}`,
   };
 }
 

@@ -78,48 +78,36 @@ export async function allPages<Page extends { readonly nextPageToken?: string }>
   return pages;
 }
 
-/** Position in a paginated list (AIP-158). */
-export interface Pages {
-  /** Page token of the current page; empty for the first. */
-  readonly token: string;
-  /** Page number, starting at 1. */
-  readonly number: number;
-  readonly hasNext: boolean;
-  /** Stores the `nextPageToken` from the answer for this page. */
-  noteNext(token: string | undefined): void;
-  forward(): void;
-  back(): void;
-  /** Back to the first page, for a new list. */
-  reset(): void;
+/** A page of a list, and how it was reached. */
+type Reached<Page> = Page & {
+  /** Page tokens from the first page, whose token is empty, to this one; they lead only forward (AIP-158). */
+  readonly tokens: readonly string[];
+};
+
+/** A list of which one page is shown. After a failure that is still the last page that could be had. */
+export interface PagedList<Page> extends Loader<Reached<Page>> {
+  /** Loads the first page. */
+  open(): Promise<void>;
+  reload(): Promise<void>;
+  back(): Promise<void>;
+  forward(): Promise<void>;
 }
 
-/** Starts at the first page. Page tokens lead only forward, so the earlier ones are kept for going back. */
-export function createPages(): Pages {
-  let tokens = [""];
-  let next = "";
-  return {
-    get token() {
-      return tokens.at(-1) ?? "";
-    },
-    get number() {
-      return tokens.length;
-    },
-    get hasNext() {
-      return next !== "";
-    },
-    noteNext: (token) => {
-      next = token ?? "";
-    },
-    forward() {
-      if (next !== "") tokens.push(next);
-      next = "";
-    },
-    back() {
-      if (tokens.length > 1) tokens.pop();
-    },
-    reset() {
-      tokens = [""];
-      next = "";
-    },
-  };
+/**
+ * @param onChange called after each change of state.
+ * @param ask fetches the page with this token.
+ */
+export function createPagedList<Page extends { readonly nextPageToken?: string }>(
+  onChange: () => void,
+  ask: (pageToken: string) => Promise<Page>,
+): PagedList<Page> {
+  const found = createLoader<Reached<Page>>(onChange);
+  const tokens = () => found.value?.tokens ?? [""];
+  const load = (to: readonly string[]) => found.load(async () => ({ ...(await ask(to.at(-1) ?? "")), tokens: to }));
+  return Object.assign(found, {
+    open: () => load([""]),
+    reload: () => load(tokens()),
+    back: () => load(tokens().slice(0, -1)),
+    forward: () => load([...tokens(), found.value?.nextPageToken ?? ""]),
+  });
 }

@@ -1,7 +1,7 @@
 import type { Api, Session } from "./api.js";
 import type { Directory } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import type { Loading, Pages } from "./loading.js";
+import type { Loading, PagedList } from "./loading.js";
 import { countText, visibleLines, visibleText } from "./text.js";
 
 /** Media query for a single-column layout; the same breakpoint as in console.css. */
@@ -46,19 +46,15 @@ export function busyNotice({ isBusy }: Pick<Loading<unknown>, "isBusy">): Templa
   return html`<p class="hint" role="status">${isBusy ? "Loading…" : ""}</p>`;
 }
 
-/**
- * Buttons for the previous and the next page, where there are any. @param onTurn loads the page that `pages` then points to.
- */
-export function pager(pages: Pages, isBusy: boolean, onTurn: () => void): TemplateResult | typeof nothing {
-  if (!isBusy && pages.number === 1 && !pages.hasNext) return nothing;
-  const turn = (way: "back" | "forward") => () => {
-    pages[way]();
-    onTurn();
-  };
+/** Buttons for the previous and the next page, where there are any. */
+export function pager({ value, isBusy, back, forward }: PagedList<{ nextPageToken?: string }>) {
+  if (value === undefined) return nothing;
+  const { tokens, nextPageToken = "" } = value;
+  if (tokens.length === 1 && nextPageToken === "") return nothing;
   return html`<nav class="pager" aria-label="Pages of the list">
-    <button type="button" ?disabled=${isBusy || pages.number === 1} @click=${turn("back")}>Previous page</button>
-    <span role="status">Page ${pages.number}</span>
-    <button type="button" ?disabled=${isBusy || !pages.hasNext} @click=${turn("forward")}>Next page</button>
+    <button type="button" ?disabled=${isBusy || tokens.length === 1} @click=${back}>Previous page</button>
+    <span role="status">Page ${tokens.length}</span>
+    <button type="button" ?disabled=${isBusy || nextPageToken === ""} @click=${forward}>Next page</button>
   </nav>`;
 }
 

@@ -332,6 +332,20 @@ describe("connections in the console", NEEDS_CHROMIUM, () => {
     expect(await page.locator("*:not(option)").count()).toBeLessThan(2000);
   });
 
+  it("stay at a page while the next one cannot be had, and turn to it then", async () => {
+    const page = await world.openView("Connections");
+    const next = page.getByRole("button", { name: "Next page" });
+    await next.waitFor();
+    await page.route(/ListConnections/, (route) => route.abort());
+    await next.click();
+    await page.getByRole("alert").getByText("The relay does not answer").waitFor();
+    await page.getByText("Page 1").waitFor();
+    await page.unroute(/ListConnections/);
+    await next.click();
+    await page.getByRole("cell", { name: "user-000060", exact: true }).waitFor();
+    expect(await page.getByText(/^Page \d+$/).textContent()).toBe("Page 2");
+  });
+
   it("are found by what their user's id begins with, and by their state", async () => {
     const page = await world.openView("Connections");
     await page.getByLabel("Application", { exact: true }).fill(world.application.publicKey);

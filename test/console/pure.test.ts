@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { frameFrom, framesFrom, liveCallFrom } from "../../src/console/frames.js";
-import { createLoader, createPages } from "../../src/console/loading.js";
+import { createLoader, createPagedList } from "../../src/console/loading.js";
 import { countText, figuresOf, msText, visibleText } from "../../src/console/text.js";
 
 describe("visibleText()", () => {
@@ -82,18 +82,25 @@ describe("framesFrom()", () => {
   });
 });
 
-describe("createPages()", () => {
-  it("goes forward by what answers say, and back by what was", () => {
-    const pages = createPages();
-    pages.back();
-    pages.forward();
-    expect([pages.number, pages.token, pages.hasNext]).toEqual([1, "", false]);
-    pages.noteNext("b");
-    pages.forward();
-    expect([pages.number, pages.token, pages.hasNext]).toEqual([2, "b", false]);
-    pages.noteNext(undefined);
-    pages.back();
-    expect([pages.number, pages.token]).toEqual([1, ""]);
+describe("createPagedList()", () => {
+  it("goes forward by what answers say, and back by what was, and stays where it is without an answer", async () => {
+    let isAway = false;
+    const list = createPagedList(
+      () => {},
+      async (token: string) => {
+        if (isAway) throw new Error();
+        return { token, nextPageToken: token === "" ? "b" : "" };
+      },
+    );
+    await list.open();
+    isAway = true;
+    await list.forward();
+    expect([list.value?.token, list.value?.tokens.length, list.problem === undefined]).toEqual(["", 1, false]);
+    isAway = false;
+    await list.forward();
+    expect([list.value?.token, list.value?.tokens.length, list.problem]).toEqual(["b", 2, undefined]);
+    await list.back();
+    expect([list.value?.token, list.value?.tokens.length]).toEqual(["", 1]);
   });
 });
 
