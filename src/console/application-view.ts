@@ -10,7 +10,7 @@ import type { Values } from "./field.js";
 import { changedNames, changeMask, createForm, type Form, notice } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
-import { visibleText } from "./text.js";
+import { addressOf, visibleText } from "./text.js";
 import { busyNotice, moment, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
 
 /** Settings and actions of one application. */
@@ -145,11 +145,6 @@ export function part(heading: string, about: unknown, ...forms: ReadonlyArray<Fo
   </section>`;
 }
 
-/** Address of a view of one application. */
-export function applicationAddress(view: string, publicKey: string): string {
-  return `#/${view}?${new URLSearchParams({ publicKey })}`;
-}
-
 /** Views of one application: name in the address, and label. */
 const PARTS = [
   ["application", "Settings"],
@@ -177,7 +172,7 @@ export function applicationLinks(
       ${PARTS.map(
         ([view, label]) =>
           html`<li>
-            <a href=${applicationAddress(view, publicKey)} aria-current=${view === current ? "page" : "false"}>${label}</a>
+            <a href=${addressOf(view, { publicKey })} aria-current=${view === current ? "page" : "false"}>${label}</a>
           </li>`,
       )}
     </ul>

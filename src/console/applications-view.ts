@@ -8,13 +8,11 @@ import {
   PROOFS,
   privateKeyView,
 } from "./application-form.js";
-import { applicationAddress } from "./application-view.js";
 import type { Field } from "./field.js";
 import { createForm } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createPagedList } from "./loading.js";
-import { visibleText } from "./text.js";
-import { tryAddress } from "./try-view.js";
+import { addressOf, visibleText } from "./text.js";
 import {
   busyNotice,
   type Column,
@@ -91,8 +89,8 @@ const CREATION_FIELDS: readonly Field[] = [
 function createdView(publicKey: string, privateKey: string): TemplateResult {
   return html`<p class="notice">
       Created. Its public key is <span class="id">${visibleText(publicKey)}</span>; every call carries it, and it is not
-      secret. Next: <a href=${applicationAddress("clients", publicKey)}>enter an OAuth client</a>, with which its users
-      connect to a provider, or <a href=${applicationAddress("application", publicKey)}>go to its settings</a>.
+      secret. Next: <a href=${addressOf("clients", { publicKey })}>enter an OAuth client</a>, with which its users
+      connect to a provider, or <a href=${addressOf("application", { publicKey })}>go to its settings</a>.
     </p>
     ${privateKeyView("created-private-key", privateKey)}`;
 }
@@ -111,7 +109,7 @@ function columnsFor(providersOf: ProvidersOf): ReadonlyArray<Column<ApplicationJ
     {
       label: "Name",
       cell: ({ publicKey = "", displayName = "" }) =>
-        html`<a href=${applicationAddress("application", publicKey)}><bdi>${visibleText(displayName)}</bdi></a>`,
+        html`<a href=${addressOf("application", { publicKey })}><bdi>${visibleText(displayName)}</bdi></a>`,
     },
     { label: "Public key", cell: ({ publicKey = "" }) => html`<span class="id">${visibleText(publicKey)}</span>` },
     {
@@ -141,9 +139,8 @@ function listText(items: readonly string[], otherwise: string): string {
 
 function links({ publicKey = "", displayName = "" }: ApplicationJson): TemplateResult {
   const name = visibleText(displayName);
-  const connections = `#/connections?${new URLSearchParams({ publicKey })}`;
-  return html`<a href=${connections} aria-label="Connections of ${name}">Connections</a>
-    <a href=${tryAddress({ publicKey })} aria-label="Try a call of ${name}">Try</a>`;
+  return html`<a href=${addressOf("connections", { publicKey })} aria-label="Connections of ${name}">Connections</a>
+    <a href=${addressOf("try", { publicKey })} aria-label="Try a call of ${name}">Try</a>`;
 }
 
 /** Cache of the providers at which applications have OAuth clients. */

@@ -1,7 +1,7 @@
 import type { CallRecordJson } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { type LiveCall, liveCallFrom } from "./frames.js";
 import { html, nothing, svg, type TemplateResult } from "./lit-html.js";
-import { type Figures, figuresOf, msText, visibleText } from "./text.js";
+import { addressOf, type Figures, figuresOf, msText, visibleText } from "./text.js";
 import { type Column, clockTime, dataTable, moment, NARROW, stateMark } from "./view.js";
 
 /** Method and URL of a call; of the query only the parameter names. */
@@ -16,11 +16,6 @@ export function targetOf({ method = "", origin = "", path = "", queryKeys = [] }
 export function outcomeOf({ statusCode = 0, errorType = "", cause = "" }: CallRecordJson): TemplateResult {
   if (errorType === "") return stateMark(true, String(statusCode));
   return stateMark(false, `${statusCode} ${visibleText(errorType)}${cause === "" ? "" : ` (${visibleText(cause)})`}`);
-}
-
-/** Address of a call's record. Pure. @param userId the call's user where known: records do not store it. */
-export function callAddress(callId: string, userId = ""): string {
-  return `#/call?${new URLSearchParams({ callId, ...(userId === "" ? {} : { userId }) })}`;
 }
 
 /** Rows that are easy to take in. */
@@ -49,7 +44,8 @@ const otherColumns = (userId: string): ReadonlyArray<Column<LiveCall>> => [
   { label: "Provider", cell: ({ record }) => visibleText(record.providerName ?? "") },
   {
     label: "Call",
-    cell: ({ record }) => html`<a href=${callAddress(record.callId ?? "", userId)}>${targetOf(record)}</a>`,
+    cell: ({ record }) =>
+      html`<a href=${addressOf("call", { callId: record.callId ?? "", userId })}>${targetOf(record)}</a>`,
   },
   { label: "Outcome", cell: ({ record }) => outcomeOf(record) },
   { label: "Whole call", cell: ({ totalMs }) => msText(totalMs), isNumeric: true },

@@ -13,8 +13,7 @@ import { liveCallFrom } from "./frames.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader, type Loader } from "./loading.js";
 import { remedyView } from "./remedy.js";
-import { msText, visibleText } from "./text.js";
-import { tryAddress } from "./try-view.js";
+import { addressOf, msText, visibleText } from "./text.js";
 import { busyNotice, messageText, moment, problemNotice, step, term, type View, type ViewContext } from "./view.js";
 
 /** Live calls appear before their record is written, which takes half a second, or two under load. */
@@ -86,7 +85,7 @@ function recordView(record: CallRecordJson, directory: Directory, askedUserId: s
   const { errorType = "", statusCode = 0, origin = "", path = "", method = "" } = record;
   return html`<section aria-label="Record">
     ${errorType === "" ? nothing : html`<div class="notice bad">${remedyView({ errorType, statusCode, rule, publicKey, userId, providerName })}</div>`}
-    ${publicKey === "" ? nothing : html`<p><a href=${tryAddress({ publicKey, userId, providerName, method, url: origin + path })}>Try it again, without its query, headers and body</a></p>`}
+    ${publicKey === "" ? nothing : html`<p><a href=${addressOf("try", { publicKey, userId, providerName, method, url: origin + path })}>Try it again, without its query, headers and body</a></p>`}
     <dl class="steps">
       ${step("Call", targetOf(record))} ${step("Outcome", outcomeOf(record))}
       ${step("Began", html`${moment(startTime, "")} <span class="hint">${startTime}</span>`)}
@@ -109,7 +108,7 @@ function recordView(record: CallRecordJson, directory: Directory, askedUserId: s
 /** Records do not store the user: it is looked up through the connection, and missing once that is deleted. */
 function userOf({ publicKey = "", userId = "", providerName = "" }: CallRecordJson): TemplateResult | typeof nothing {
   if (userId === "") return nothing;
-  const address = `#/connection?${new URLSearchParams({ publicKey, userId, providerName })}`;
+  const address = addressOf("connection", { publicKey, userId, providerName });
   return step("User", html`<bdi class="id">${visibleText(userId)}</bdi> <a href=${address}>Connection</a>`);
 }
 

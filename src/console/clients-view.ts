@@ -1,13 +1,13 @@
 import type { OAuthClientJson } from "../../gen/relay/admin/v1/oauth_client_pb.js";
 import type { ProviderJson } from "../../gen/relay/admin/v1/provider_pb.js";
 import type { Api } from "./api.js";
-import { applicationAddress, applicationLinks, part } from "./application-view.js";
+import { applicationLinks, part } from "./application-view.js";
 import type { Directory } from "./directory.js";
 import { type Field, pairsFrom, type Values } from "./field.js";
 import { changeMask, createForm, type Form, notice } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { allPages, createLoader } from "./loading.js";
-import { visibleText } from "./text.js";
+import { addressOf, visibleText } from "./text.js";
 import {
   busyNotice,
   type Column,
@@ -51,7 +51,7 @@ export function createClientsView(context: ViewContext): View {
     done: ({ providerName = "" }) => {
       void load();
       storing.fill({ isPublic: "" });
-      const address = `${applicationAddress("link", publicKey)}&${new URLSearchParams({ providerName })}`;
+      const address = addressOf("link", { publicKey, providerName });
       return notice(html`Stored the client for ${visibleText(providerName)}. Its secret is sealed. Next:
         <a href=${address}>make a connect link for a user</a>.`);
     },
@@ -207,6 +207,6 @@ function stateOf({ refusedTime }: OAuthClientJson): TemplateResult {
 }
 
 function editLink({ publicKey = "", providerName = "" }: OAuthClientJson): TemplateResult {
-  const address = `${applicationAddress("clients", publicKey)}&${new URLSearchParams({ providerName })}`;
+  const address = addressOf("clients", { publicKey, providerName });
   return html`<a href=${address} aria-label="Change or delete the client at ${visibleText(providerName)}">Change</a>`;
 }

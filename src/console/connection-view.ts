@@ -1,6 +1,6 @@
 import type { ListCallRecordsResponseJson } from "../../gen/relay/admin/v1/call_record_pb.js";
 import type { ConnectionJson, RefreshAttemptJson } from "../../gen/relay/admin/v1/connection_pb.js";
-import { applicationAddress, applicationLinks, part } from "./application-view.js";
+import { applicationLinks, part } from "./application-view.js";
 import { recordTable } from "./call-tables.js";
 import { createStoringForm } from "./connection-form.js";
 import { type Standing, standingOf, tokenLifeOf, withoutRefresh } from "./connection-state.js";
@@ -10,8 +10,7 @@ import { applicationLink, type Directory } from "./directory.js";
 import { createForm, type Form, notice } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader, type Loading } from "./loading.js";
-import { visibleText } from "./text.js";
-import { tryAddress } from "./try-view.js";
+import { addressOf, visibleText } from "./text.js";
 import {
   busyNotice,
   type Column,
@@ -135,16 +134,15 @@ function stateView(connection: ConnectionJson, refreshing: Form, directory: Dire
 
 function standingView({ publicKey = "", userId = "", providerName = "" }: ConnectionJson, standing: Standing) {
   const { isGood, state, reason, since, advice, place } = standing;
-  const whose = new URLSearchParams({ userId, providerName });
   const todo =
     place === undefined
       ? nothing
-      : html`<a href="${applicationAddress(place, publicKey)}&${whose}">${place === "link" ? "Make a connect link" : "Correct the OAuth client"}</a>`;
+      : html`<a href=${addressOf(place, { publicKey, userId, providerName })}>${place === "link" ? "Make a connect link" : "Correct the OAuth client"}</a>`;
   return html`<div class=${isGood ? "notice" : "notice bad"}>
     <p>${stateMark(isGood, state)}${since === undefined ? nothing : html`, ${lasting(since)}`}</p>
     ${reason === "" ? nothing : html`<p>${visibleText(reason)}</p>`}
     ${advice === "" ? nothing : html`<p>What to do: ${visibleText(advice)} ${todo}</p>`}
-    <p><a href=${tryAddress({ publicKey, userId, providerName })}>Try a call</a></p>
+    <p><a href=${addressOf("try", { publicKey, userId, providerName })}>Try a call</a></p>
   </div>`;
 }
 
@@ -223,6 +221,6 @@ function callsView(calls: Loading<ListCallRecordsResponseJson>, key: Key): Templ
     <h2>Its calls</h2>
     ${problemNotice(calls)} ${calls.value === undefined ? busyNotice(calls) : nothing}
     ${calls.value === undefined ? nothing : callRecords.length === 0 ? html`<p>${none}</p>` : recordTable("Its calls", callRecords, key.userId)}
-    <p><a href="#/calls?${new URLSearchParams({ ...key })}">All its calls</a></p>
+    <p><a href=${addressOf("calls", { ...key })}>All its calls</a></p>
   </section>`;
 }

@@ -8,8 +8,7 @@ import { applicationLink, type Directory } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createPagedList, type Loading } from "./loading.js";
 import { createSearchForm, type SearchField, type Sought } from "./search-form.js";
-import { countText, visibleText } from "./text.js";
-import { tryAddress } from "./try-view.js";
+import { addressOf, countText, visibleText } from "./text.js";
 import {
   busyNotice,
   type Column,
@@ -140,7 +139,7 @@ export function refreshOf(connection: ConnectionJson) {
 
 function links({ publicKey = "", userId = "", providerName = "" }: ConnectionJson): TemplateResult {
   const whose = `${visibleText(userId)} at ${visibleText(providerName)}`;
-  const address = `#/connection?${new URLSearchParams({ publicKey, userId, providerName })}`;
-  return html`<a href=${address} aria-label="Open the connection of ${whose}">Open</a>
-    <a href=${tryAddress({ publicKey, userId, providerName })} aria-label="Try a call for ${whose}">Try</a>`;
+  const key = { publicKey, userId, providerName };
+  return html`<a href=${addressOf("connection", key)} aria-label="Open the connection of ${whose}">Open</a>
+    <a href=${addressOf("try", key)} aria-label="Try a call for ${whose}">Try</a>`;
 }

@@ -5,7 +5,7 @@ import type { Api } from "./api.js";
 import { html, type TemplateResult } from "./lit-html.js";
 import { allPages } from "./loading.js";
 import type { Choice } from "./picker.js";
-import { visibleText } from "./text.js";
+import { addressOf, visibleText } from "./text.js";
 
 /** Cache of application and provider names, shared by all views: each is requested once. */
 export interface Directory {
@@ -110,8 +110,7 @@ export function createDirectory(api: Api, onChange: () => void): Directory {
 
 /** An application's name as a link to its view. */
 export function applicationLink({ applicationName }: Directory, publicKey: string): TemplateResult {
-  const address = `#/application?${new URLSearchParams({ publicKey })}`;
-  return html`<a href=${address} title=${visibleText(publicKey)}><bdi>${visibleText(applicationName(publicKey))}</bdi></a>`;
+  return html`<a href=${addressOf("application", { publicKey })} title=${visibleText(publicKey)}><bdi>${visibleText(applicationName(publicKey))}</bdi></a>`;
 }
 
 /**

@@ -2,12 +2,12 @@ import type { ApplicationJson } from "../../gen/relay/admin/v1/application_pb.js
 import type { CallRecordJson } from "../../gen/relay/admin/v1/call_record_pb.js";
 import type { ConnectionJson } from "../../gen/relay/admin/v1/connection_pb.js";
 import type { Api } from "./api.js";
-import { callAddress, recordTable } from "./call-tables.js";
+import { recordTable } from "./call-tables.js";
 import { connectionColumns } from "./connections-view.js";
 import { applicationLink } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader, type Loader, type Loading } from "./loading.js";
-import { visibleText } from "./text.js";
+import { addressOf, visibleText } from "./text.js";
 import { dataTable, navigate, problemNotice, type View, type ViewContext } from "./view.js";
 
 const CALL_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -76,7 +76,7 @@ export function createFindView(context: ViewContext): View {
     // If a call is the only result, open it. Calls of a user are not waited for: that search takes longer.
     const others: ReadonlyArray<Loading<readonly unknown[]>> = [ofRequest.found, connections.found, applications.found];
     const isAlone = [call.found, ...others].every(({ problem }) => problem === undefined) && others.every(isEmpty);
-    if (asked === text && isAlone && !isEmpty(call.found)) location.replace(callAddress(text));
+    if (asked === text && isAlone && !isEmpty(call.found)) location.replace(addressOf("call", { callId: text }));
   }
 
   /** Searches the user's applications first, then others; also when the user's connections could not be loaded. */
@@ -105,7 +105,7 @@ export function createFindView(context: ViewContext): View {
       <p>Searched for <span class="id">${visibleText(text)}</span> in call ids, request ids, user ids and applications.</p>
       ${questions.map((each) => each.render())}
       <p class="hint" role="status">${statusOf(questions)}</p>
-      ${ofUser.found.value === undefined ? nothing : html`<p class="hint">A user's calls are searched in up to ${MAX_ASKED} applications, first those where the user is connected: <a href="#/calls?${new URLSearchParams({ userId: text })}">choose another application</a>.</p>`}`,
+      ${ofUser.found.value === undefined ? nothing : html`<p class="hint">A user's calls are searched in up to ${MAX_ASKED} applications, first those where the user is connected: <a href=${addressOf("calls", { userId: text })}>choose another application</a>.</p>`}`,
   };
 }
 

@@ -1,9 +1,10 @@
-import { applicationAddress, applicationLinks, part } from "./application-view.js";
+import { applicationLinks, part } from "./application-view.js";
 import { type Field, lines } from "./field.js";
 import { createForm, secretView } from "./form.js";
 import { html, nothing } from "./lit-html.js";
 import type { PickerOptions } from "./picker.js";
 import { qrCode } from "./qr-code.js";
+import { addressOf } from "./text.js";
 import { moment, type View, type ViewContext } from "./view.js";
 
 /** Creates one-time links with which a user connects accounts. */
@@ -29,7 +30,7 @@ export function createLinkView(context: ViewContext): View {
       ${qrCode("QR code of the connect link", connectUri)}
       <p>
         ${/^https?:/.test(connectUri) ? html`To try it yourself, <a href=${connectUri} target="_blank" rel="noreferrer">open it here</a>: this connects your own account.` : nothing}
-        Afterwards: <a href="${applicationAddress("connections", publicKey)}&${new URLSearchParams({ userIdPrefix: userId })}">what this user has connected</a>.
+        Afterwards: <a href=${addressOf("connections", { publicKey, userIdPrefix: userId })}>what this user has connected</a>.
       </p>`,
   });
 

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import type { Choice } from "./picker.js";
-import { visibleText } from "./text.js";
+import { addressOf, visibleText } from "./text.js";
 
 /** A failed call and its owner, as far as known. */
 interface FailedCall {
@@ -147,10 +147,10 @@ export function remedyView(call: FailedCall): TemplateResult | typeof nothing {
   const remedy = errorType === "API_ERROR" ? providerRemedy(statusCode) : REMEDIES.get(errorType);
   if (remedy === undefined) return nothing;
   const means = (errorType === "CALLER_NOT_ALLOWED" && CALLERS.get(rule)) || remedy.means;
-  const given = Object.entries({ publicKey, userId, providerName }).filter(([, value]) => value !== "");
+  const whose = { publicKey, userId, providerName };
   const places = (remedy.places ?? []).filter(([view]) => isComplete(view, call));
   return html`<p>${visibleText(means)}</p>
-    ${places.length === 0 ? nothing : html`<ul>${places.map(([view, text]) => html`<li><a href="#/${view}?${new URLSearchParams(given)}">${text}</a></li>`)}</ul>`}`;
+    ${places.length === 0 ? nothing : html`<ul>${places.map(([view, text]) => html`<li><a href=${addressOf(view, whose)}>${text}</a></li>`)}</ul>`}`;
 }
 
 /** Whether enough is known about the call to link to the view. */

@@ -10,7 +10,7 @@ import { applicationLink, type Directory } from "./directory.js";
 import { figureTable } from "./figures-view.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
-import { countText, visibleText } from "./text.js";
+import { addressOf, countText, visibleText } from "./text.js";
 import { busyNotice, lasting, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
 
 /** Refresh interval while the view is shown, in milliseconds. */
@@ -83,7 +83,7 @@ function firstSteps({ applications, hasClient, hasConnection }: Begun): Template
   if (others.length > 0 || hasConnection) return nothing;
   const hasApplication = publicKey !== "";
   const at = (view: string, text: string) =>
-    hasApplication ? html`<a href="#/${view}?${new URLSearchParams({ publicKey })}">${text}</a>` : text;
+    hasApplication ? html`<a href=${addressOf(view, { publicKey })}>${text}</a>` : text;
   const done = (isDone: boolean) => (isDone ? html` ${stateMark(true, "Done")}` : nothing);
   return html`<section aria-labelledby="first">
     <h2 id="first">First steps</h2>
@@ -113,11 +113,7 @@ function attentionView(attention: AttentionJson, directory: Directory): Template
   const { what, advice, view } = WORDS[kind] ?? UNKNOWN;
   const whose = publicKey === "" ? nothing : html` of ${applicationLink(directory, publicKey)}`;
   const where = providerName === "" ? nothing : html` at ${visibleText(providerName)}`;
-  const parameters = new URLSearchParams({
-    ...(publicKey === "" ? {} : { publicKey }),
-    ...(providerName === "" ? {} : { providerName }),
-  });
-  const address = view?.includes("?") ? `#/${view}` : `#/${view}?${parameters}`;
+  const address = view?.includes("?") ? `#/${view}` : addressOf(view ?? "", { publicKey, providerName });
   return html`<p>
       <strong>${what((noun) => countOf(attention, noun))}</strong>${whose}${where}${sinceTime === undefined ? nothing : html`, ${lasting(sinceTime)}`}.
       ${visibleText(message)}

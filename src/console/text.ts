@@ -11,6 +11,12 @@ export function visibleLines(text: string): string {
   return text.split(/\r?\n/).map(visibleText).join("\n");
 }
 
+/** Address of a view within the console; leaves out parameters that are empty. Pure. */
+export function addressOf(view: string, parameters: Readonly<Record<string, string>>): string {
+  const given = Object.entries(parameters).filter(([, value]) => value !== "");
+  return `#/${view}${given.length === 0 ? "" : `?${new URLSearchParams(given)}`}`;
+}
+
 /** Percentiles of durations, in milliseconds. */
 export interface Figures {
   readonly median: number;

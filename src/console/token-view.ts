@@ -1,12 +1,13 @@
 import type { ApplicationJson } from "../../gen/relay/admin/v1/application_pb.js";
 import type { CallTokenTermsJson } from "../../gen/relay/admin/v1/call_pb.js";
-import { applicationAddress, applicationLinks, part } from "./application-view.js";
+import { applicationLinks, part } from "./application-view.js";
 import { explanationView } from "./explanation-view.js";
 import { type Field, lines, numberFrom, type Values } from "./field.js";
 import { createForm, type Form, secretView } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import type { PickerOptions } from "./picker.js";
+import { addressOf } from "./text.js";
 import { moment, problemNotice, type View, type ViewContext } from "./view.js";
 
 /** Creates call tokens: each acts for one user of an application, for a limited time, within rules. */
@@ -104,6 +105,6 @@ const fieldsFor = (find: PickerOptions["find"]): readonly Field[] => [
 function openDoor(publicKey: string): TemplateResult {
   return html`<p class="notice bad">
     This application requires only its public key: anyone who sees a call token can also call without it, and so without
-    its rules. <a href=${applicationAddress("application", publicKey)}>Require the private key or a signature instead</a>.
+    its rules. <a href=${addressOf("application", { publicKey })}>Require the private key or a signature instead</a>.
   </p>`;
 }

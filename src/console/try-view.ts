@@ -201,20 +201,6 @@ function headersView({ headers = {} }: ResultRowJson): TemplateResult | typeof n
   </details>`;
 }
 
-/** Values to prefill in the form. */
-interface TryStart {
-  readonly publicKey?: string;
-  readonly userId?: string;
-  readonly providerName?: string;
-  readonly method?: string;
-  readonly url?: string;
-}
-
-/** Address of this view with the form prefilled. Pure. */
-export function tryAddress(start: TryStart): string {
-  return `#/try?${new URLSearchParams(Object.entries(start).filter(([, value]) => value !== ""))}`;
-}
-
 const METHODS = [
   ...["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"],
   ...["FORM", "MULTIFORM-POST", "MULTIFORM-PUT", "MULTIFORM-PATCH", "MULTIPART-FORM", "GETFILE"],

@@ -2,7 +2,7 @@ import type { Api, Session } from "./api.js";
 import type { Directory } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import type { Loading, PagedList } from "./loading.js";
-import { countText, visibleLines, visibleText } from "./text.js";
+import { addressOf, countText, visibleLines, visibleText } from "./text.js";
 
 /** Media query for a single-column layout; the same breakpoint as in console.css. */
 export const NARROW = "(max-width: 48rem)";
@@ -28,10 +28,9 @@ export interface ViewContext {
   readonly update: () => void;
 }
 
-/** Opens a view with its parameters in the address, omitting empty ones. Reloads the view if it is already shown. */
+/** Opens a view with these parameters. Reloads the view if it is already shown. */
 export function navigate(view: string, parameters: Readonly<Record<string, string>>): void {
-  const given = Object.entries(parameters).filter(([, value]) => value !== "");
-  const hash = `#/${view}${given.length === 0 ? "" : `?${new URLSearchParams(given)}`}`;
+  const hash = addressOf(view, parameters);
   if (location.hash === hash) dispatchEvent(new Event("hashchange"));
   else location.hash = hash;
 }
