@@ -28,93 +28,68 @@ const LINK = ["link", "Make a connect link"] as const;
 const PROVIDERS = ["providers", "View the providers"] as const;
 const START = ["start", "See what needs attention"] as const;
 
-const REMEDIES: ReadonlyMap<string, Remedy> = new Map<string, Remedy>([
-  [
-    "CALL_FORMAT_ERROR",
-    { means: "The call is malformed; the error message to the caller names the wrong field.", places: [CAPTURE] },
-  ],
-  [
-    "INVALID_PUBLIC_KEY",
-    {
-      means: "No application has this public key, or the application is disabled.",
-      places: [["applications", "View the applications"]],
-    },
-  ],
-  [
-    "CALLER_NOT_ALLOWED",
-    {
-      means: "The caller's origin or address is not allowed, or its proof is missing or wrong.",
-      places: [APPLICATION],
-    },
-  ],
-  ["INVALID_PROVIDER", { means: "There is no provider with this name.", places: [PROVIDERS] }],
-  ["URL_NOT_ALLOWED", { means: "The URL is not on any of the provider's origins.", places: [PROVIDERS] }],
-  [
-    "CALL_NOT_PERMITTED",
-    { means: "The rules of the application or of the call token do not allow the call.", places: [APPLICATION] },
-  ],
-  ["INVALID_OAUTHID", { means: "The user has not connected this provider.", places: [LINK] }],
-  [
-    "REAUTHORIZATION_REQUIRED",
-    {
-      means: "The connection has ended, or its token has expired and cannot be refreshed. The user must connect again.",
-      places: [CONNECTION, LINK],
-    },
-  ],
-  [
-    "PROVIDER_UNREACHABLE",
-    {
-      means:
-        "The relay could not reach the provider, or lost the connection before the answer. The provider may still have performed the request.",
-    },
-  ],
-  ["PROVIDER_TIMEOUT", { means: "The provider did not answer in time. It may still have performed the request." }],
-  [
-    "PROVIDER_RESPONSE_INVALID",
-    { means: "The provider's answer could not be read. The provider may still have performed the request." },
-  ],
-  [
-    "RESPONSE_TOO_LARGE",
-    {
-      means:
-        "The provider's answer is over the size limit, or expands too much when decoded. The provider may still have performed the request.",
-    },
-  ],
-  ["REQUEST_TOO_LARGE", { means: "The request is over the size limit; the pass-through (/via/) accepts larger ones." }],
-  [
-    "RATE_LIMITED",
-    { means: "The application or the connection has reached its limit of calls per minute.", places: [APPLICATION] },
-  ],
-  [
-    "REFRESH_UNAVAILABLE",
-    {
-      means:
-        "The token has expired and could not be refreshed at that moment, or no OAuth client is stored to refresh it.",
-      places: [CONNECTION, CLIENT],
-    },
-  ],
-  [
-    "PROVIDER_MISCONFIGURED",
-    {
-      means: "The provider refuses the application's OAuth client, or none is stored.",
-      places: [CLIENT],
-    },
-  ],
-  ["STORE_UNAVAILABLE", { means: "The database could not be read or written.", places: [START] }],
-  [
-    "OVERLOADED",
-    {
-      means: "The relay had no capacity for the call or its answer. The provider may still have performed the request.",
-      places: [["figures", "View the figures"]],
-    },
-  ],
-  ["INTERNAL_ERROR", { means: "A fault in the relay. Its log has the details under the call id." }],
-]);
+const REMEDIES: Readonly<Record<string, Remedy>> = {
+  CALL_FORMAT_ERROR: {
+    means: "The call is malformed; the error message to the caller names the wrong field.",
+    places: [CAPTURE],
+  },
+  INVALID_PUBLIC_KEY: {
+    means: "No application has this public key, or the application is disabled.",
+    places: [["applications", "View the applications"]],
+  },
+  CALLER_NOT_ALLOWED: {
+    means: "The caller's origin or address is not allowed, or its proof is missing or wrong.",
+    places: [APPLICATION],
+  },
+  INVALID_PROVIDER: { means: "There is no provider with this name.", places: [PROVIDERS] },
+  URL_NOT_ALLOWED: { means: "The URL is not on any of the provider's origins.", places: [PROVIDERS] },
+  CALL_NOT_PERMITTED: {
+    means: "The rules of the application or of the call token do not allow the call.",
+    places: [APPLICATION],
+  },
+  INVALID_OAUTHID: { means: "The user has not connected this provider.", places: [LINK] },
+  REAUTHORIZATION_REQUIRED: {
+    means: "The connection has ended, or its token has expired and cannot be refreshed. The user must connect again.",
+    places: [CONNECTION, LINK],
+  },
+  PROVIDER_UNREACHABLE: {
+    means:
+      "The relay could not reach the provider, or lost the connection before the answer. The provider may still have performed the request.",
+  },
+  PROVIDER_TIMEOUT: { means: "The provider did not answer in time. It may still have performed the request." },
+  PROVIDER_RESPONSE_INVALID: {
+    means: "The provider's answer could not be read. The provider may still have performed the request.",
+  },
+  RESPONSE_TOO_LARGE: {
+    means:
+      "The provider's answer is over the size limit, or expands too much when decoded. The provider may still have performed the request.",
+  },
+  REQUEST_TOO_LARGE: { means: "The request is over the size limit; the pass-through (/via/) accepts larger ones." },
+  RATE_LIMITED: {
+    means: "The application or the connection has reached its limit of calls per minute.",
+    places: [APPLICATION],
+  },
+  REFRESH_UNAVAILABLE: {
+    means:
+      "The token has expired and could not be refreshed at that moment, or no OAuth client is stored to refresh it.",
+    places: [CONNECTION, CLIENT],
+  },
+  PROVIDER_MISCONFIGURED: {
+    means: "The provider refuses the application's OAuth client, or none is stored.",
+    places: [CLIENT],
+  },
+  STORE_UNAVAILABLE: { means: "The database could not be read or written.", places: [START] },
+  OVERLOADED: {
+    means: "The relay had no capacity for the call or its answer. The provider may still have performed the request.",
+    places: [["figures", "View the figures"]],
+  },
+  INTERNAL_ERROR: { means: "A fault in the relay. Its log has the details under the call id." },
+};
 
 /** Choices for an error type picker: the relay's error types, and `API_ERROR` for the provider's own errors. */
 export const ERROR_TYPES: ReadonlyArray<Choice> = [
   ["API_ERROR", "The provider itself answered with an error."] as const,
-  ...[...REMEDIES].map(([value, { means }]) => [value, means] as const),
+  ...Object.entries(REMEDIES).map(([value, { means }]) => [value, means] as const),
 ].map(([value, detail]) => ({ value, label: value, detail, ignoresCase: true }));
 
 /** Why the caller was refused, by rule. */
@@ -144,7 +119,8 @@ function providerRemedy(statusCode: number): Remedy {
 /** Explains why a call failed and links to where it can be fixed; nothing for an unknown or empty error type. */
 export function remedyView(call: FailedCall): TemplateResult | typeof nothing {
   const { errorType, statusCode, rule, publicKey, userId, providerName } = call;
-  const remedy = errorType === "API_ERROR" ? providerRemedy(statusCode) : REMEDIES.get(errorType);
+  const known = Object.hasOwn(REMEDIES, errorType) ? REMEDIES[errorType] : undefined;
+  const remedy = errorType === "API_ERROR" ? providerRemedy(statusCode) : known;
   if (remedy === undefined) return nothing;
   const means = (errorType === "CALLER_NOT_ALLOWED" && CALLERS.get(rule)) || remedy.means;
   const whose = { publicKey, userId, providerName };
