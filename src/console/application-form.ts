@@ -1,6 +1,6 @@
 import type { ApplicationJson, CallerAuthJson } from "../../gen/relay/admin/v1/application_pb.js";
 import { rulesFromText, textFromRules } from "./commands.js";
-import { type Field, lines, numberFrom, type Values } from "./field.js";
+import { fieldsWithin, lines, numberFrom, type Values } from "./field.js";
 import { secretView } from "./form.js";
 import { html, type TemplateResult } from "./lit-html.js";
 import { ApiError } from "./loading.js";
@@ -17,59 +17,46 @@ const PROOF_HINT = html`A signature, which your server computes from the user id
   always accepted.`;
 
 /** The settings of an application. */
-export const APPLICATION_FIELDS: readonly Field[] = [
-  { name: "displayName", label: "Name", path: "application.display_name" },
-  {
-    ...{ name: "callerAuth", label: "A call must carry", kind: "choice", choices: PROOFS },
-    ...{ path: "application.caller_auth", hint: PROOF_HINT },
-  },
+export const APPLICATION_FIELDS = fieldsWithin("application", [
+  { name: "displayName", label: "Name" },
+  { name: "callerAuth", label: "A call must carry", kind: "choice", choices: PROOFS, hint: PROOF_HINT },
   {
     ...{ name: "allowedOrigins", label: "Browser origins that may call", kind: "lines" },
-    ...{
-      path: "application.allowed_origins",
-      hint: "One per line, such as https://app.example.com. Empty: no browser may call.",
-    },
+    hint: "One per line, such as https://app.example.com. Empty: no browser may call.",
   },
   {
     ...{ name: "allowedAddresses", label: "Client addresses that may call", kind: "lines" },
-    ...{
-      path: "application.allowed_addresses",
-      hint: "One per line, as CIDR such as 192.0.2.0/24. Empty: any may call.",
-    },
+    hint: "One per line, as CIDR such as 192.0.2.0/24. Empty: any may call.",
   },
   {
     ...{ name: "allowedRedirectUris", label: "Addresses to return to after connecting", kind: "lines" },
-    ...{
-      path: "application.allowed_redirect_uris",
-      hint: "One per line, such as https://app.example.com/connected: where a connect link may send the user afterwards. Empty: nowhere.",
-    },
+    hint: "One per line, such as https://app.example.com/connected: where a connect link may send the user afterwards. Empty: nowhere.",
   },
   {
     ...{ name: "callsPerMinute", label: "Calls per minute, for all users together", kind: "number" },
-    ...{ path: "application.calls_per_minute", hint: "0: no limit." },
+    hint: "0: no limit.",
   },
   {
     ...{ name: "connectionCallsPerMinute", label: "Calls per minute for each connection", kind: "number" },
-    ...{ path: "application.connection_calls_per_minute", hint: "0: no limit." },
+    hint: "0: no limit.",
   },
   {
     ...{ name: "maxCallTokenSeconds", label: "Longest lifetime of a call token, in seconds", kind: "number" },
-    ...{ path: "application.max_call_token_seconds", hint: "0: one day, the maximum." },
+    hint: "0: one day, the maximum.",
   },
   {
-    ...{ name: "accentColor", label: "Colour of its mark on the connect page", path: "application.accent_color" },
+    ...{ name: "accentColor", label: "Colour of its mark on the connect page" },
     hint: "Such as #1a73e8. Empty: the relay's default.",
   },
   {
-    ...{ name: "icon", label: "Icon on the connect page", kind: "picture", path: "application.icon", isWide: true },
+    ...{ name: "icon", label: "Icon on the connect page", kind: "picture", isWide: true },
     hint: "PNG, JPEG or WebP, at most 16 KiB and 1024 by 1024 pixels. None: the first letter of its name.",
   },
   {
     ...{ name: "callRules", label: "Rules that all its calls must match, by provider", kind: "lines" },
-    path: "application.call_rules",
     hint: html`JSON, such as <code>{"github": [{"methods": ["GET"], "paths": ["/repos/acme/**"]}]}</code>. Empty: any call is allowed.`,
   },
-];
+]);
 
 /** Default values for a new application. */
 export const NEW_APPLICATION: Values = { callerAuth: "CALLER_AUTH_SIGNED_USER" };

@@ -3,7 +3,7 @@ import type { ProviderJson } from "../../gen/relay/admin/v1/provider_pb.js";
 import type { Api } from "./api.js";
 import { applicationLinks, part } from "./application-view.js";
 import type { Directory } from "./directory.js";
-import { type Field, pairsFrom, type Values } from "./field.js";
+import { type Field, fieldsWithin, pairsFrom, type Values } from "./field.js";
 import { changeMask, createForm, type Form, notice } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { allPages, createLoader } from "./loading.js";
@@ -112,33 +112,19 @@ function clientFields(stored: OAuthClientJson | undefined, { findProviders }: Di
   const kept = stored?.hasClientSecret
     ? "Leave empty to keep the stored one."
     : "It is stored sealed and never shown again.";
-  return [
-    {
-      ...{ name: "providerName", label: "Provider", path: "oauth_client.provider_name", find: findProviders },
-      hint: "Type part of its name.",
-    },
-    {
-      name: "clientId",
-      label: "Client id",
-      path: "oauth_client.client_id",
-      hint: "The provider shows it where you registered the client.",
-    },
-    { name: "clientSecret", label: "Client secret", kind: "secret", path: "oauth_client.client_secret", hint: kept },
-    {
-      ...{ name: "scope", label: "Scope to ask users for", path: "oauth_client.scope" },
-      hint: SCOPE_HINT,
-    },
+  return fieldsWithin("oauth_client", [
+    { name: "providerName", label: "Provider", find: findProviders, hint: "Type part of its name." },
+    { name: "clientId", label: "Client id", hint: "The provider shows it where you registered the client." },
+    { name: "clientSecret", label: "Client secret", kind: "secret", hint: kept },
+    { name: "scope", label: "Scope to ask users for", hint: SCOPE_HINT },
     {
       ...{ name: "originParameters", label: "Customers that this client is for", kind: "lines" },
-      ...{
-        path: "oauth_client.origin_parameters",
-        hint: "One name=value per line, such as subdomain=acme, for a provider that gives each customer its own address. Empty: all customers.",
-      },
+      hint: "One name=value per line, such as subdomain=acme, for a provider that gives each customer its own address. Empty: all customers.",
     },
     ...(stored?.hasClientSecret
       ? [{ name: "isPublic", label: "Remove the stored secret (public client)", kind: "flag" } as const]
       : []),
-  ];
+  ]);
 }
 
 function valuesFromClient({

@@ -1,10 +1,8 @@
 import type { ConnectionJson } from "../../gen/relay/admin/v1/connection_pb.js";
 import type { ConnectionValueJson, ProviderJson } from "../../gen/relay/admin/v1/provider_pb.js";
-import type { Directory } from "./directory.js";
-import type { Field, Values } from "./field.js";
+import { type Field, userField, type Values } from "./field.js";
 import { createForm, type Form, notice } from "./form.js";
 import { html } from "./lit-html.js";
-import type { PickerOptions } from "./picker.js";
 import { visibleText } from "./text.js";
 import type { ViewContext } from "./view.js";
 
@@ -18,10 +16,13 @@ interface StoringOptions {
 export function createStoringForm(context: ViewContext, { publicKey, onStored }: StoringOptions): Form {
   const { directory } = context;
   const provider = () => directory.providerOf(storing.values["providerName"] ?? "");
-  const keyFields = keyFieldsFor(directory, (text) => directory.findUsers(publicKey(), text));
   const storing: Form = createForm(context, {
     ...{ id: "connection", method: "ConnectionService/PutConnection", button: "Store the connection" },
-    fields: () => [...keyFields, ...valueFields(provider())],
+    fields: () => [
+      userField((text) => directory.findUsers(publicKey(), text)),
+      { name: "providerName", label: "Provider", find: directory.findProviders, hint: "Type part of its name." },
+      ...valueFields(provider()),
+    ],
     requestFrom: (values) => ({
       ...{ publicKey: publicKey(), userId: values["userId"] ?? "", providerName: values["providerName"] ?? "" },
       ...contentFrom(values, provider()),
@@ -33,23 +34,6 @@ export function createStoringForm(context: ViewContext, { publicKey, onStored }:
   });
   return storing;
 }
-
-const keyFieldsFor = ({ findProviders }: Directory, findUsers: PickerOptions["find"]): readonly Field[] => [
-  {
-    name: "userId",
-    label: "User id",
-    path: "user_id",
-    hint: "Your application's own id for the user. Calls must use exactly this id.",
-    find: findUsers,
-  },
-  {
-    name: "providerName",
-    label: "Provider",
-    path: "provider_name",
-    find: findProviders,
-    hint: "Type part of its name.",
-  },
-];
 
 /** The connection values that the operator enters: those that neither the provider nor the OAuth client supplies. */
 function askedValues({ connectionValues = [] }: ProviderJson): readonly ConnectionValueJson[] {
@@ -67,8 +51,7 @@ function valueFields(provider: ProviderJson | undefined): readonly Field[] {
 }
 
 const TOKEN_FIELD: Field = {
-  ...{ name: "tokenResponse", label: "Token response of the provider", kind: "secret", path: "token_response" },
-  isWide: true,
+  ...{ name: "tokenResponse", label: "Token response of the provider", kind: "secret", isWide: true },
   hint: html`JSON: <code>access_token</code> and, if there are any, <code>refresh_token</code>, <code>expires_in</code> and
     <code>scope</code>.`,
 };

@@ -7,7 +7,10 @@ import { instantFrom, localFrom, visibleText } from "./text.js";
 export interface Field {
   readonly name: string;
   readonly label: string;
-  /** Its path in the API, such as `application.display_name`: API errors for that path are shown beside the field. */
+  /**
+   * Its path in the API, such as `application.display_name`: API errors for that path are shown beside the field.
+   * Default: its name in snake case.
+   */
   readonly path?: string;
   /** Default: `line`. */
   readonly kind?: "line" | "secret" | "lines" | "choice" | "number" | "time" | "flag" | "picture";
@@ -24,8 +27,22 @@ export type Values = Readonly<Record<string, string>>;
 
 /** The field with this API path, or with a parent of it, as for `oauth_client.origin_parameters.subdomain`. */
 export function fieldOf(fields: readonly Field[], path: string): Field | undefined {
-  const matches = (own: string) => path === own || path.startsWith(`${own}.`);
-  return fields.find((field) => field.path === path) ?? fields.find(({ path: own, name }) => matches(own ?? name));
+  return fields.find((field) => pathOf(field) === path) ?? fields.find((field) => path.startsWith(`${pathOf(field)}.`));
+}
+
+function pathOf({ path, name }: Field): string {
+  return path ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** Fields whose paths in the API lie within a message, such as `application`. */
+export function fieldsWithin(parent: string, fields: readonly Field[]): readonly Field[] {
+  return fields.map((field) => ({ ...field, path: `${parent}.${pathOf(field)}` }));
+}
+
+/** The id by which the application knows a user. */
+export function userField(find: PickerOptions["find"]): Field {
+  const hint = "Your application's own id for the user. Calls must use exactly this id.";
+  return { name: "userId", label: "User id", hint, find };
 }
 
 export interface FieldState {

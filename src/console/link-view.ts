@@ -1,5 +1,5 @@
 import { applicationLinks, part } from "./application-view.js";
-import { type Field, lines } from "./field.js";
+import { type Field, lines, userField } from "./field.js";
 import { createForm, secretView } from "./form.js";
 import { html, nothing } from "./lit-html.js";
 import type { PickerOptions } from "./picker.js";
@@ -49,20 +49,14 @@ export function createLinkView(context: ViewContext): View {
 }
 
 const fieldsFor = (find: PickerOptions["find"]): readonly Field[] => [
+  userField(find),
   {
-    name: "userId",
-    label: "User id",
-    path: "user_id",
-    hint: "Your application's own id for the user. Calls must use exactly this id.",
-    find,
-  },
-  {
-    ...{ name: "redirectUri", label: "Address to return to", path: "redirect_uri" },
+    ...{ name: "redirectUri", label: "Address to return to" },
     hint: "One of the addresses in the application's settings. Empty: a page shows the result.",
   },
   {
-    ...{ name: "providerNames", label: "Providers", kind: "lines", path: "provider_names" },
+    ...{ name: "providerNames", label: "Providers", kind: "lines" },
     hint: "Their names, such as github, one per line. Empty: all providers that the application has a client for.",
   },
-  { name: "scope", label: "Scope to ask for", path: "scope", hint: "Empty: what the OAuth client asks for." },
+  { name: "scope", label: "Scope to ask for", hint: "Empty: what the OAuth client asks for." },
 ];

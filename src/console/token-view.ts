@@ -88,12 +88,9 @@ const previewFields = (find: PickerOptions["find"]): readonly Field[] => [
 const ANY = "One per line. Empty: any.";
 
 const fieldsFor = (find: PickerOptions["find"]): readonly Field[] => [
-  { name: "userId", label: "User id", path: "user_id", find },
-  {
-    ...{ name: "lifetimeSeconds", label: "Lifetime in seconds", kind: "number", path: "lifetime_seconds" },
-    hint: "0: 15 minutes.",
-  },
-  { name: "providerNames", label: "Providers", kind: "lines", path: "provider_names", hint: ANY },
+  { name: "userId", label: "User id", find },
+  { name: "lifetimeSeconds", label: "Lifetime in seconds", kind: "number", hint: "0: 15 minutes." },
+  { name: "providerNames", label: "Providers", kind: "lines", hint: ANY },
   { name: "methods", label: "HTTP methods", kind: "lines", path: "rules", hint: ANY },
   { name: "hosts", label: "Hosts", kind: "lines", path: "rules.hosts", hint: ANY },
   {
