@@ -2,16 +2,14 @@ import type {
   CallCaptureJson,
   CallRecordJson,
   CapturedBodyJson,
-  CapturedHeaderJson,
   CapturedRequestJson,
   CapturedResponseJson,
 } from "../../gen/relay/admin/v1/call_record_pb.js";
-import type { Api } from "./api.js";
 import { outcomeOf, targetOf } from "./call-tables.js";
 import { applicationLink, type Directory } from "./directory.js";
 import { liveCallFrom } from "./frames.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { ApiError, createLoader, type Loader } from "./loading.js";
+import { createLoader, type Loader, undefinedIfMissing } from "./loading.js";
 import { remedyView } from "./remedy.js";
 import { addressOf, msText, visibleText } from "./text.js";
 import { busyNotice, messageText, moment, problemNotice, step, term, type View, type ViewContext } from "./view.js";
@@ -29,7 +27,7 @@ export function createCallView({ api, directory, update }: ViewContext): View {
 
   async function ask(callId: string, own: typeof found): Promise<void> {
     asks += 1;
-    await own.load(() => recordOf(api, callId));
+    await own.load(() => api.call("CallRecordService/GetCallRecord", { callId }).catch(undefinedIfMissing));
     if (own !== found || own.value !== undefined || own.problem !== undefined || asks >= MAX_ASKS) return;
     timer = setTimeout(() => void ask(callId, own), ASK_AGAIN_MS);
   }
@@ -52,16 +50,6 @@ export function createCallView({ api, directory, update }: ViewContext): View {
       <p><a href="#/live">Back to the live calls</a></p>
       ${problemNotice(found)} ${contentOf(found, { asks, directory, userId })}`,
   };
-}
-
-/** Undefined when there is no record, or not yet. Rejects with ApiError. */
-async function recordOf(api: Api, callId: string): Promise<CallRecordJson | undefined> {
-  try {
-    return await api.call("CallRecordService/GetCallRecord", { callId });
-  } catch (error) {
-    if (error instanceof ApiError && error.code === "not_found") return undefined;
-    throw error;
-  }
 }
 
 function contentOf(
@@ -140,12 +128,13 @@ function bytesText(count: string | undefined): string {
 
 /** Headers and bodies of one call. The relay has already redacted the credentials. */
 function captureView({ request = {}, response, message = "" }: CallCaptureJson): TemplateResult {
+  const { method = "", url = "", sent = false } = request;
   return html`<section aria-label="Capture">
-    <h2>${request.sent === true ? "What was sent" : "Requested, but not sent"}</h2>
-    ${requestView(request)}
+    <h2>${sent ? "What was sent" : "Requested, but not sent"}</h2>
+    ${messageView("Request to the provider", `${method} ${url}`, request)}
     <h2>What came back</h2>
     ${message === "" ? nothing : html`<p>${visibleText(message)}</p>`}
-    ${response === undefined ? html`<p>The provider did not answer.</p>` : responseView(response)}
+    ${response === undefined ? html`<p>The provider did not answer.</p>` : messageView("Answer from the provider", `Status ${response.statusCode ?? 0}`, response)}
     <p class="hint">
       Credentials are shown as <code>[masked]</code>, and the token inside other text as <code>[redacted]</code>. A
       capture is kept for a day.
@@ -153,20 +142,12 @@ function captureView({ request = {}, response, message = "" }: CallCaptureJson):
   </section>`;
 }
 
-function requestView({ method = "", url = "", headers = [], body }: CapturedRequestJson): TemplateResult {
-  return messageView("Request to the provider", `${method} ${url}`, headers, body);
-}
-
-function responseView({ statusCode = 0, headers = [], body }: CapturedResponseJson): TemplateResult {
-  return messageView("Answer from the provider", `Status ${statusCode}`, headers, body);
-}
-
 function messageView(
   label: string,
   first: string,
-  headers: readonly CapturedHeaderJson[],
-  body: CapturedBodyJson | undefined,
+  message: CapturedRequestJson | CapturedResponseJson,
 ): TemplateResult {
+  const { headers = [], body } = message;
   return html`<pre tabindex="0" role="region" aria-label=${label}>${messageText(first, headers, body?.text ?? "")}</pre>
     <p class="hint">${bodyHint(body)}</p>`;
 }

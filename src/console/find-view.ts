@@ -6,7 +6,7 @@ import { recordTable } from "./call-tables.js";
 import { connectionColumns } from "./connections-view.js";
 import { applicationLink } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { ApiError, createLoader, type Loader, type Loading } from "./loading.js";
+import { createLoader, type Loader, type Loading, undefinedIfMissing } from "./loading.js";
 import { addressOf, visibleText } from "./text.js";
 import { dataTable, navigate, problemNotice, type View, type ViewContext } from "./view.js";
 
@@ -134,7 +134,7 @@ function statusOf(questions: ReadonlyArray<Pick<Question<unknown>, "among" | "fo
 }
 
 async function recordOf(api: Api, callId: string): Promise<readonly CallRecordJson[]> {
-  const record = await api.call("CallRecordService/GetCallRecord", { callId }).catch(noneFrom);
+  const record = await api.call("CallRecordService/GetCallRecord", { callId }).catch(undefinedIfMissing);
   return record === undefined ? [] : [record];
 }
 
@@ -150,17 +150,12 @@ async function callsOf(api: Api, userId: string, connections: readonly Connectio
   for (const publicKey of [...keys].slice(0, MAX_ASKED)) {
     const request = { publicKey, userId, pageSize: MAX_FOUND };
     // The application may have been deleted in the meantime.
-    const page = await api.call("CallRecordService/ListCallRecords", request).catch(noneFrom);
+    const page = await api.call("CallRecordService/ListCallRecords", request).catch(undefinedIfMissing);
     records.push(...(page?.callRecords ?? []));
   }
   return records
     .sort(({ startTime: one = "" }, { startTime: other = "" }) => Date.parse(other) - Date.parse(one))
     .slice(0, MAX_FOUND);
-}
-
-function noneFrom(error: unknown): undefined {
-  if (error instanceof ApiError && error.code === "not_found") return undefined;
-  throw error;
 }
 
 /** The search box above every view. */

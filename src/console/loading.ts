@@ -67,6 +67,12 @@ export class ApiError extends Error {
   }
 }
 
+/** Handles the error of a request for something that may not exist. Throws any other error. */
+export function undefinedIfMissing(error: unknown): undefined {
+  if (error instanceof ApiError && error.code === "not_found") return undefined;
+  throw error;
+}
+
 /** Fetches a whole list, page by page (AIP-158). Rejects as `ask` does. */
 export async function allPages<Page extends { readonly nextPageToken?: string }>(
   ask: (page: { readonly pageSize: number; readonly pageToken: string }) => Promise<Page>,
