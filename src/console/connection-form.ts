@@ -15,7 +15,8 @@ interface StoringOptions {
 /** A form that stores a user's tokens or keys; its fields depend on the provider's kind. */
 export function createStoringForm(context: ViewContext, { publicKey, onStored }: StoringOptions): Form {
   const { directory } = context;
-  const provider = () => directory.providerOf(storing.values["providerName"] ?? "");
+  /** Empty while it is not known. */
+  const provider = () => directory.providerOf(storing.values["providerName"] ?? "") ?? {};
   const storing: Form = createForm(context, {
     ...{ id: "connection", method: "ConnectionService/PutConnection", button: "Store the connection" },
     fields: () => [
@@ -45,9 +46,9 @@ function askedValues({ connectionValues = [] }: ProviderJson): readonly Connecti
 /** Whether the provider uses keys instead of a token response. */
 const isWithoutTokens = ({ kind = "oauth2" }: ProviderJson) => kind !== "oauth2";
 
-function valueFields(provider: ProviderJson | undefined): readonly Field[] {
-  const values = (provider === undefined ? [] : askedValues(provider)).map(fieldOfValue);
-  return provider !== undefined && isWithoutTokens(provider) ? values : [...values, TOKEN_FIELD];
+function valueFields(provider: ProviderJson): readonly Field[] {
+  const values = askedValues(provider).map(fieldOfValue);
+  return isWithoutTokens(provider) ? values : [...values, TOKEN_FIELD];
 }
 
 const TOKEN_FIELD: Field = {
@@ -71,19 +72,14 @@ function fieldOfValue({ name = "", label = "", help = "", secret = false, choice
   };
 }
 
-function contentFrom(values: Values, provider: ProviderJson | undefined) {
-  const asked = provider === undefined ? [] : askedValues(provider);
+function contentFrom(values: Values, provider: ProviderJson) {
   const given = (isSecret: boolean) =>
     Object.fromEntries(
-      asked
+      askedValues(provider)
         .filter(({ secret = false }) => secret === isSecret)
         .map(({ name = "" }) => [name, values[`value.${name}`] ?? ""] as const)
         .filter(([, value]) => value !== ""),
     );
-  const withoutTokens = provider !== undefined && isWithoutTokens(provider);
-  return {
-    originParameters: given(false),
-    secrets: given(true),
-    tokenResponse: withoutTokens ? "" : (values["tokenResponse"] ?? ""),
-  };
+  const tokenResponse = isWithoutTokens(provider) ? "" : (values["tokenResponse"] ?? "");
+  return { originParameters: given(false), secrets: given(true), tokenResponse };
 }
