@@ -122,16 +122,13 @@ function parseHeader(text: string): readonly [name: string, value: string] {
   return [name, text.slice(colon + 1).trim()];
 }
 
-interface RowOutputOptions {
-  /** Print status line and headers to standard output, before the body. */
-  readonly include: boolean;
-}
-
 /**
  * Prints the provider's answer as an HTTP client would: status line and headers to standard error, the body's own bytes
  * to standard output. On a terminal, JSON is indented. Prints nothing when no provider answered.
+ *
+ * @param include print status line and headers to standard output, before the body.
  */
-export function writeAnswer(row: ResultRow, { include }: RowOutputOptions): void {
+export function writeAnswer(row: ResultRow, { include = false }: { readonly include?: boolean }): void {
   if (row.body === undefined) return;
   const write = include ? writeLine : writeNote;
   write(`HTTP ${row.statusCode} ${STATUS_CODES[row.statusCode] ?? ""}`.trimEnd());

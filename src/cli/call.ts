@@ -89,7 +89,7 @@ async function call(provider: string, url: string, options: CallOptions): Promis
   };
   const { row, json } = await perform(request, target, options.protocol);
   if (options.json) writeJsonText(json);
-  else writeAnswer(row, { include: options.include ?? false });
+  else writeAnswer(row, options);
   if (row.pincStatus !== "success") throw failure(`${row.errorType}: ${row.inernalError}`);
 }
 

@@ -138,13 +138,7 @@ const KEY = "relay-session";
 
 /** The session token of this tab: not shared with other tabs, and gone when the tab closes. */
 export const tokenStorage = {
-  read(): string | undefined {
-    return sessionStorage.getItem(KEY) ?? undefined;
-  },
-  write(token: string): void {
-    sessionStorage.setItem(KEY, token);
-  },
-  clear(): void {
-    sessionStorage.removeItem(KEY);
-  },
+  read: () => sessionStorage.getItem(KEY) ?? undefined,
+  write: (token: string) => sessionStorage.setItem(KEY, token),
+  clear: () => sessionStorage.removeItem(KEY),
 } as const;

@@ -1,7 +1,7 @@
 import type { CallRecordJson } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { type LiveCall, liveCallFrom } from "./frames.js";
 import { html, nothing, svg, type TemplateResult } from "./lit-html.js";
-import { addressOf, type Figures, figuresOf, msText, visibleText } from "./text.js";
+import { addressOf, type Figures, figuresOf, msText, shareText, visibleText } from "./text.js";
 import { type Column, clockTime, dataTable, moment, NARROW, stateMark } from "./view.js";
 
 /** Method and URL of a call; of the query only the parameter names. */
@@ -124,6 +124,6 @@ function shareOf({ outcome, share }: OutcomeRow): TemplateResult {
     <svg viewBox="0 0 100 8" aria-hidden="true" preserveAspectRatio="none">
       ${svg`<rect class=${kind} width=${share * 100} height="8" />`}
     </svg>
-    <span>${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %</span>
+    <span>${shareText(share)}</span>
   </span>`;
 }

@@ -7,7 +7,7 @@ import type {
 } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { outcomeOf, targetOf } from "./call-tables.js";
 import { applicationLink, type Directory } from "./directory.js";
-import { liveCallFrom } from "./frames.js";
+import { liveCallFrom, msFrom } from "./frames.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader, type Loader, undefinedIfMissing } from "./loading.js";
 import { remedyView } from "./remedy.js";
@@ -111,7 +111,7 @@ function captureOf({ captured = false, capture }: CallRecordJson): TemplateResul
 function timesOf(record: CallRecordJson): TemplateResult {
   const { totalMs, relayMs } = liveCallFrom(record);
   const wait = (name: string, duration: string | undefined) =>
-    duration === undefined ? nothing : step(name, msText(Number.parseFloat(duration) * 1000));
+    duration === undefined ? nothing : step(name, msText(msFrom(duration)));
   return html`${step("Whole call", msText(totalMs))} ${step("Relay", msText(relayMs))}
     ${wait("Wait for a token", record.tokenDuration)} ${wait("Wait in the queue", record.queueDuration)}
     ${wait("Provider", record.providerDuration)}`;

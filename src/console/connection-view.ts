@@ -8,6 +8,7 @@ import { valuesOf } from "./connections-view.js";
 import { createDeliveries } from "./deliveries.js";
 import { applicationLink, type Directory } from "./directory.js";
 import { createForm, type Form, notice } from "./form.js";
+import { msFrom } from "./frames.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader, type Loading } from "./loading.js";
 import { addressOf, visibleText } from "./text.js";
@@ -193,12 +194,7 @@ const REFRESH_COLUMNS: ReadonlyArray<Column<RefreshAttemptJson>> = [
     label: "Answer",
     cell: ({ answer = "" }) => (answer === "" ? "New token" : html`<span class="id">${visibleText(answer)}</span>`),
   },
-  {
-    label: "Duration",
-    cell: ({ duration = "0s" }) => `${Math.round(Number.parseFloat(duration) * 1000)} ms`,
-    isNumeric: true,
-    isDetail: true,
-  },
+  { label: "Duration", cell: ({ duration }) => `${Math.round(msFrom(duration))} ms`, isNumeric: true, isDetail: true },
 ];
 
 function refreshOutcomeOf({ outcome }: RefreshAttemptJson): TemplateResult {

@@ -7,6 +7,7 @@ import type {
 } from "../../gen/relay/admin/v1/overview_pb.js";
 import { barChart, type ChartBar, lineChart } from "./charts.js";
 import { applicationLink, type Directory } from "./directory.js";
+import { msFrom } from "./frames.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { createSearchForm, type SearchField } from "./search-form.js";
@@ -101,7 +102,7 @@ const PART_COLUMNS: ReadonlyArray<Column<PartRow>> = [
   { label: "Part", cell: ({ label, about }) => term(label, about) },
   ...(["p50", "p95", "p99"] as const).map((name) => ({
     ...{ label: name, about: PERCENTILES[name], isNumeric: true },
-    cell: ({ percentiles }: PartRow) => msText(msOf(percentiles[name])),
+    cell: ({ percentiles }: PartRow) => msText(msFrom(percentiles[name])),
   })),
 ];
 
@@ -110,7 +111,7 @@ export function figureTable({ total = {}, points = [], pointDuration }: GetFigur
   const count = Number(total.callCount ?? 0);
   if (count === 0) return html`<p>No calls in this period.</p>`;
   const errors = Number(total.errorCount ?? 0);
-  const seconds = points.length * (msOf(pointDuration) / 1000);
+  const seconds = points.length * (msFrom(pointDuration) / 1000);
   const rows = PARTS.map(([part, label, about]) => ({ label, about, percentiles: total[part] ?? {} }));
   return html`<dl class="tiles">
       <div><dt>${term("Calls", "Calls that ended in this period.")}</dt><dd>${count.toLocaleString("en")}</dd></div>
@@ -128,7 +129,7 @@ function allPoints({
   pointDuration,
   total,
 }: GetFiguresResponseJson): readonly FigurePointJson[] {
-  const [from, stepMs] = [Date.parse(startTime ?? ""), msOf(pointDuration)];
+  const [from, stepMs] = [Date.parse(startTime ?? ""), msFrom(pointDuration)];
   const known = new Map(points.map((point) => [Date.parse(point.startTime ?? ""), point]));
   const count = stepMs === 0 || total === undefined ? 0 : stepMs > 60_000 ? 168 : 60;
   return Array.from({ length: count }, (_, at) => {
@@ -138,7 +139,7 @@ function allPoints({
 }
 
 function rateChart(figures: GetFiguresResponseJson): TemplateResult {
-  const seconds = msOf(figures.pointDuration) / 1000;
+  const seconds = msFrom(figures.pointDuration) / 1000;
   const bars = allPoints(figures).map(
     ({ startTime = "", figures: { callCount = "0", errorCount = "0" } = {} }): ChartBar => {
       const [count, errors] = [Number(callCount), Number(errorCount)];
@@ -154,10 +155,12 @@ function lengthChart(figures: GetFiguresResponseJson): TemplateResult {
   const points = allPoints(figures);
   const lines = (["p99", "p95", "p50"] as const).map((name) => ({
     name,
-    values: points.map(({ figures: { total } = {} }) => (total?.[name] === undefined ? undefined : msOf(total[name]))),
+    values: points.map(({ figures: { total } = {} }) =>
+      total?.[name] === undefined ? undefined : msFrom(total[name]),
+    ),
   }));
   const labels = points.map(({ startTime = "", figures: { total = {} } = {} }) => {
-    const texts = (["p50", "p95", "p99"] as const).map((name) => `${name} ${msText(msOf(total[name]))}`);
+    const texts = (["p50", "p95", "p99"] as const).map((name) => `${name} ${msText(msFrom(total[name]))}`);
     return `${timeText(startTime)}: ${texts.join(", ")}`;
   });
   return html`${lineChart({ label: labelOf("How long calls take"), lines, labels, text: msText, ends: endsOf(figures) })}
@@ -177,7 +180,7 @@ function subjectTable(
   name: (row: SubjectFiguresJson) => unknown,
 ): TemplateResult | typeof nothing {
   if (rows.length === 0) return nothing;
-  const seconds = points.length * (msOf(pointDuration) / 1000);
+  const seconds = points.length * (msFrom(pointDuration) / 1000);
   const count = ({ callCount = "0" }: FiguresJson = {}) => Number(callCount);
   const columns: ReadonlyArray<Column<SubjectFiguresJson>> = [
     { label: "Name", cell: name },
@@ -190,15 +193,10 @@ function subjectTable(
     },
     ...(["p50", "p95", "p99"] as const).map((each) => ({
       ...{ label: each, about: PERCENTILES[each], isNumeric: true },
-      cell: ({ figures }: SubjectFiguresJson) => msText(msOf(figures?.total?.[each])),
+      cell: ({ figures }: SubjectFiguresJson) => msText(msFrom(figures?.total?.[each])),
     })),
   ];
   return html`<section><h2>${caption}</h2>${dataTable(caption, columns, rows)}</section>`;
-}
-
-/** ProtoJSON of google.protobuf.Duration, such as `0.0125s`. */
-function msOf(duration: string | undefined): number {
-  return duration === undefined ? 0 : Number.parseFloat(duration) * 1000;
 }
 
 function timeText(timestamp: string): string {

@@ -72,7 +72,7 @@ export function liveCallFrom(record: CallRecordJson): LiveCall {
   return { record, totalMs, providerMs, waitMs, relayMs: Math.max(0, totalMs - providerMs - waitMs) };
 }
 
-/** ProtoJSON of google.protobuf.Duration, such as `0.0125s`. */
-function msFrom(duration: string | undefined): number {
+/** @param duration ProtoJSON of google.protobuf.Duration, such as `0.0125s`; undefined for 0. Pure. */
+export function msFrom(duration: string | undefined): number {
   return duration === undefined ? 0 : Number.parseFloat(duration) * 1000;
 }

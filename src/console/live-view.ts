@@ -1,4 +1,4 @@
-import { createCallFeed } from "./call-feed.js";
+import { type CallFeed, createCallFeed } from "./call-feed.js";
 import { callList, type ListLength, latencyTable, outcomeTable } from "./call-tables.js";
 import { barChart, type ChartBar } from "./charts.js";
 import type { LiveCall } from "./frames.js";
@@ -25,22 +25,19 @@ export function createLiveView(context: ViewContext): View {
   let paused: readonly LiveCall[] | undefined;
   /** Calls listed while a row has the focus, so that it does not move under the user's fingers. */
   let held: readonly LiveCall[] | undefined;
-  let isLong = false;
 
-  const list: ListOptions = {
-    get isLong() {
-      return isLong;
-    },
+  const list = {
+    isLong: false,
     toggle() {
-      isLong = !isLong;
+      list.isLong = !list.isLong;
       update();
     },
-    hold(event) {
+    hold(event: FocusEvent) {
       if ((event.target as Element).closest("tr") === null) return;
       held ??= feed.calls;
       update();
     },
-    release(event) {
+    release(event: FocusEvent) {
       if ((event.relatedTarget as Element | null)?.closest("tr")) return;
       held = undefined;
       update();
@@ -59,7 +56,7 @@ export function createLiveView(context: ViewContext): View {
       paused = undefined;
       feed.follow(search.enter(parameters));
       announcer?.close();
-      announcer = createAnnouncer(() => feed, update);
+      announcer = createAnnouncer(feed, update);
     },
     leave() {
       feed.stop();
@@ -115,33 +112,22 @@ interface Announcer {
   close(): void;
 }
 
-/** Counts since the start of the feed. */
-interface CallCounts {
-  readonly count: number;
-  readonly failures: number;
-}
-
 /** Interval between announcements, in milliseconds: a sentence takes some seconds to read out. */
 const EVERY_MS = 10_000;
 
 /** @param onChange called when the text has changed. */
-function createAnnouncer(counts: () => CallCounts, onChange: () => void): Announcer {
-  let text = "";
+function createAnnouncer(feed: CallFeed, onChange: () => void): Announcer {
   let said = { count: 0, failures: 0 };
   const timer = setInterval(() => {
-    const { count, failures } = counts();
+    const { count, failures } = feed;
     if (count > said.count) {
-      text = `${countText(count - said.count, "new call")}, ${failures - said.failures} of them failed.`;
+      announcer.text = `${countText(count - said.count, "new call")}, ${failures - said.failures} of them failed.`;
       onChange();
     }
     said = { count, failures };
   }, EVERY_MS);
-  return {
-    get text() {
-      return text;
-    },
-    close: () => clearInterval(timer),
-  };
+  const announcer = { text: "", close: () => clearInterval(timer) };
+  return announcer;
 }
 
 /** Number of calls in the plot. */
