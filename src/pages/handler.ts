@@ -236,25 +236,14 @@ type Answer = (exchange: PageExchange, rest: string) => Promise<void>;
 
 /** Handler by method. A map, not an object: over HTTP/2 a method may be any word, even `constructor`. */
 type Answers = ReadonlyMap<string, Answer>;
-const CONNECT: Answers = new Map([
-  ["GET", answerConnectPage],
-  ["POST", answerDisconnect],
-]);
-const START: Answers = new Map([
-  ["GET", answerStart],
-  ["POST", answerValues],
-]);
-const CALLBACK: Answers = new Map([
-  ["GET", answerCallback],
-  ["POST", answerPostedCallback],
-]);
+
 const VARIABLE = "{provider_name}";
 
 /** Path of each page, with its variable in OpenAPI notation, and its handlers by method. */
 export const PAGE_ROUTES: ReadonlyArray<{ readonly path: string; readonly answers: Answers }> = [
-  { path: CONNECT_PATH, answers: CONNECT },
-  { path: `${CONNECT_PATH}/${VARIABLE}`, answers: START },
-  { path: CALLBACK_PATH, answers: CALLBACK },
+  { path: CONNECT_PATH, answers: new Map(Object.entries({ GET: answerConnectPage, POST: answerDisconnect })) },
+  { path: `${CONNECT_PATH}/${VARIABLE}`, answers: new Map(Object.entries({ GET: answerStart, POST: answerValues })) },
+  { path: CALLBACK_PATH, answers: new Map(Object.entries({ GET: answerCallback, POST: answerPostedCallback })) },
 ];
 
 /** Handles the pages for browsers: the connect page, the start for one provider, and the callback. */
