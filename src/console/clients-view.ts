@@ -127,12 +127,8 @@ function clientFields(stored: OAuthClientJson | undefined, { findProviders }: Di
   ]);
 }
 
-function valuesFromClient({
-  providerName = "",
-  clientId = "",
-  scope = "",
-  originParameters = {},
-}: OAuthClientJson): Values {
+function valuesFromClient(client: OAuthClientJson): Values {
+  const { providerName = "", clientId = "", scope = "", originParameters = {} } = client;
   const parameters = Object.entries(originParameters).map(([name, value]) => `${name}=${value}`);
   return { providerName, clientId, scope, originParameters: parameters.join("\n") };
 }

@@ -18,18 +18,8 @@ import { messageText, moment, stateMark, step } from "./view.js";
  * @param userId the call's user.
  */
 export function explanationView(told: ExplainCallResponseJson, isSent: boolean, userId: string): TemplateResult {
-  const {
-    application,
-    caller,
-    providerName,
-    egress,
-    applicationRules,
-    callTokenRules,
-    connection,
-    refresh,
-    request,
-    refusal,
-  } = told;
+  const { application, caller, providerName, egress, applicationRules, callTokenRules } = told;
+  const { connection, refresh, request, refusal } = told;
   return html`<section aria-labelledby="explanation">
     <h2 id="explanation" tabindex="-1">${titleOf(told, isSent)}</h2>
     ${refusal === undefined ? nothing : refusalView(refusal, told, userId)}

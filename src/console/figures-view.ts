@@ -123,13 +123,9 @@ export function figureTable({ total = {}, points = [], pointDuration }: GetFigur
 }
 
 /** The points of the whole period, including those without calls. */
-function allPoints({
-  points = [],
-  startTime,
-  pointDuration,
-  total,
-}: GetFiguresResponseJson): readonly FigurePointJson[] {
-  const [from, stepMs] = [Date.parse(startTime ?? ""), msFrom(pointDuration)];
+function allPoints(figures: GetFiguresResponseJson): readonly FigurePointJson[] {
+  const { points = [], startTime = "", pointDuration, total } = figures;
+  const [from, stepMs] = [Date.parse(startTime), msFrom(pointDuration)];
   const known = new Map(points.map((point) => [Date.parse(point.startTime ?? ""), point]));
   const count = stepMs === 0 || total === undefined ? 0 : stepMs > 60_000 ? 168 : 60;
   return Array.from({ length: count }, (_, at) => {

@@ -177,11 +177,8 @@ function rowView(row: ResultRowJson): TemplateResult {
   </section>`;
 }
 
-function dataView({
-  data,
-  dataEncoding = "",
-  possiblyTruncated = false,
-}: ResultRowJson): TemplateResult | typeof nothing {
+function dataView(row: ResultRowJson): TemplateResult | typeof nothing {
+  const { data, dataEncoding = "", possiblyTruncated = false } = row;
   if (data === undefined) return nothing;
   const text = typeof data === "string" ? data : JSON.stringify(data, undefined, 2);
   const shown = visibleLines(text.slice(0, MAX_SHOWN));
