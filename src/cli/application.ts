@@ -9,6 +9,7 @@ import {
   parseRulesOfProviders,
 } from "../admin/applications.js";
 import type { Application, ApplicationSettings, CallerAuth, Parsed } from "../applications/application.js";
+import { requireCallerIds } from "../applications/caller.js";
 import { type CallRulesByProvider, jsonFromCallRules } from "../applications/call-rules.js";
 import { MAX_CALL_TOKEN_SECONDS, maxSecondsOf } from "../applications/call-token.js";
 import { iconTypeOf, MAX_ICON_BYTES, parseIcon } from "../applications/icon.js";
@@ -107,6 +108,15 @@ export async function activeApplicationOf(store: Pick<Store, "applications">, pu
 /** The error for an unknown public key. */
 export function noApplication(): Error {
   return failure("There is no application with this public key. 'relay app list' lists them.");
+}
+
+/** Checks the ids that a call would need as well. Throws a usage error. */
+export function requireIds({ app, user }: { readonly app: string; readonly user: string }): void {
+  try {
+    requireCallerIds({ publicKey: app, userId: user });
+  } catch (error) {
+    throw usageError((error as Error).message, error);
+  }
 }
 
 /** Options for the settings of an application. Options that are not given are absent. */

@@ -1,11 +1,10 @@
 import { once } from "node:events";
 import type { Command } from "commander";
 import type { ImportCounts } from "../admin/import-connections.js";
-import { MAX_ID_LENGTH } from "../applications/caller.js";
 import type { Connection } from "../oauth/connection.js";
 import { isBareKey } from "../oauth/signing-key.js";
 import { KEY_VALUES, type Provider } from "../providers/provider.js";
-import { applicationOf } from "./application.js";
+import { applicationOf, requireIds } from "./application.js";
 import {
   addCommand,
   collect,
@@ -59,9 +58,7 @@ shell's history and in the list of processes.`,
 }
 
 async function put(options: PutOptions): Promise<void> {
-  if (options.user === "" || options.user.length > MAX_ID_LENGTH) {
-    throw usageError(`--user must have 1 to ${MAX_ID_LENGTH} characters.`);
-  }
+  requireIds(options);
   if (process.stdin.isTTY) writeNote("Paste the token response, or the keys as JSON, then press Ctrl-D.");
   const input = (await readStandardInput(MAX_TOKEN_RESPONSE_BYTES)).toString();
   const connection = await withStore((open) => putNamed(open, options, input));
@@ -180,7 +177,7 @@ refresh tokens treat a second refresh as theft.`,
 
 async function exportAll(options: ExportCommandOptions): Promise<void> {
   if (options.user !== undefined && options.app === undefined)
-    throw failure("--user needs --app, because user ids belong to an application.");
+    throw usageError("--user needs --app, because user ids belong to an application.");
   const leftOut = await withStore((open) => exportFrom(open, options));
   if (leftOut > 0)
     writeNote(

@@ -1,11 +1,10 @@
 import type { Command } from "commander";
 import type { NamedConnection, ToldRevocation } from "../admin/connections.js";
-import { requireCallerIds } from "../applications/caller.js";
 import { type Config, publicUrlFrom } from "../config/config.js";
 import type { ConnectLink } from "../oauth/connect-session.js";
 import type { Connection } from "../oauth/connection.js";
 import type { ProviderCatalog } from "../providers/provider.js";
-import { activeApplicationOf, applicationOf } from "./application.js";
+import { activeApplicationOf, applicationOf, requireIds } from "./application.js";
 import {
   addCommand,
   addGroup,
@@ -221,6 +220,7 @@ Whoever opens it first connects their own account for this user, so give it to n
 }
 
 async function link(options: LinkOptions): Promise<void> {
+  requireIds(options);
   requireFit(options);
   const { uri, expiresAt } = await withStore((open) => createLink(open, options));
   const expireTime = new Date(expiresAt).toISOString();
@@ -229,12 +229,7 @@ async function link(options: LinkOptions): Promise<void> {
   writeNote(`Valid once, in one browser, until ${expireTime}.`);
 }
 
-function requireFit({ app, user, provider, providers, param, authorizationParam }: LinkOptions): void {
-  try {
-    requireCallerIds({ publicKey: app, userId: user });
-  } catch (error) {
-    throw usageError((error as Error).message, error);
-  }
+function requireFit({ provider, providers, param, authorizationParam }: LinkOptions): void {
   if (provider !== undefined && providers !== undefined) throw usageError("Give --provider or --providers, not both.");
   if (param !== undefined && provider === undefined)
     throw usageError("--param belongs to one provider; give --provider.");

@@ -1,8 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { DEFAULT_CALL_TOKEN_SECONDS, issueCallToken } from "../admin/applications.js";
 import { parseCallRules, type WrittenRule } from "../applications/call-rules.js";
-import { requireCallerIds } from "../applications/caller.js";
-import { activeApplicationOf, noApplication } from "./application.js";
+import { activeApplicationOf, noApplication, requireIds } from "./application.js";
 import { addCommand, addGroup, collect, usageError, writeNote, writeResult } from "./command.js";
 import { administrationOf, loadCatalog, type OpenStore, requireProvider, withStore } from "./open-store.js";
 
@@ -55,8 +54,8 @@ see docs/call-tokens.md.`,
 }
 
 async function create(options: CreateOptions): Promise<void> {
+  requireIds(options);
   const { app: publicKey, user: userId, ttl: lifetimeSeconds } = options;
-  requireCallerIds({ publicKey, userId });
   const rules = rulesFrom(options);
   const issue = async (open: OpenStore) => {
     // The token would become valid as soon as the application is enabled again.

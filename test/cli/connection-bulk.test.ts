@@ -343,7 +343,7 @@ describe("a line of relay connection export", () => {
     expect(await named("--app", APP, "--user", "ada")).toEqual(["ada desk", "ada github", "ada mailer"]);
     expect(await named("--provider", "mailer")).toEqual(["ada mailer"]);
     const noUser = await relay.run(["connection", "export", "--sealed", key, "--user", "ada"]);
-    expect([noUser.exitCode, noUser.stdout]).toEqual([1, ""]);
+    expect(noUser).toMatchObject({ exitCode: 2, stdout: "", stderr: expect.stringContaining("--user needs --app") });
     const env = { RELAY_PROVIDERS: "" };
     const left = await relay.run(["connection", "export", "--sealed", key], { env });
     expect(left.stdout.split("\n").filter(Boolean)).toHaveLength(2);

@@ -72,6 +72,8 @@ describe("relay token create", () => {
     [["--method", "FORM"], 2, "whose methods"],
     [["--host", "*.github.com"], 2, "whose hosts"],
     [["--provider", "nobody"], 1, "no provider"],
+    [["--user", ""], 2, "user_id is missing"],
+    [["--user", "x".repeat(257)], 2, "longer than 256"],
   ])("refuses %j", async (options, exitCode, text) => {
     const { folder, at } = await withApplication();
     const finished = await folder.run(["token", "create", ...at, ...options]);
