@@ -111,7 +111,10 @@ async function loadTokens({ config, parts: { logger } }: Wiring): Promise<readon
   return loadAdminTokens(file, { mustExist, onCreated });
 }
 
-/** Empty when metrics are switched off. */
+/**
+ * `GET /metrics` in the text format of Prometheus, for the holder of any admin token. Empty when metrics are switched
+ * off.
+ */
 function metricsHandlersFor({ metrics, store, log }: Parts, admit: Admit): readonly PathHandler[] {
   if (metrics === undefined) return [];
   const readConnections = createConnectionGauge({
@@ -120,25 +123,21 @@ function metricsHandlersFor({ metrics, store, log }: Parts, admit: Admit): reado
     onFault: (error) => log.fault("metrics", error),
   });
   const read = async () => [...(await metrics.readAll()), ...(await readConnections())];
-  return [createMetricsHandler({ admit, read, onFault: log.fault })];
+  const options = { admit, read, onFault: log.fault };
+  return [(request, response, path) => (path === METRICS_PATH ? answerMetrics(options, request, response) : undefined)];
 }
 
-interface MetricsHandlerOptions {
+export const METRICS_PATH = "/metrics";
+
+interface MetricsOptions {
   readonly admit: Admit;
   /** Current values of all metrics. Rejects when a process cannot be reached. */
   readonly read: () => Promise<readonly Metric[]>;
   readonly onFault: (where: string, error: unknown) => void;
 }
 
-export const METRICS_PATH = "/metrics";
-
-/** `GET /metrics` in the text format of Prometheus, for the holder of any admin token. */
-function createMetricsHandler(options: MetricsHandlerOptions): PathHandler {
-  return (request, response, path) => (path === METRICS_PATH ? answer(options, request, response) : undefined);
-}
-
-async function answer(
-  { admit, read, onFault }: MetricsHandlerOptions,
+async function answerMetrics(
+  { admit, read, onFault }: MetricsOptions,
   request: HttpRequest,
   response: HttpResponse,
 ): Promise<void> {

@@ -22,6 +22,8 @@ import { verifyKeys } from "../store/verify-keys.js";
 import { createCallLog } from "../telemetry/call-log.js";
 import { createTracing, isSdkLoaded } from "../telemetry/call-spans.js";
 import { describeError } from "../telemetry/log.js";
+import { countOf } from "../telemetry/metric.js";
+import { METRICS } from "../telemetry/metric-list.js";
 import { createUpstream, type UpstreamOptions } from "../upstream/client.js";
 import type { SelfAddress } from "../upstream/connector.js";
 import type { Upstream } from "../upstream/request.js";
@@ -29,9 +31,7 @@ import {
   type CallRecording,
   createServiceMetrics,
   healthMetrics,
-  logMetrics,
   recordCalls,
-  recordMetrics,
   type ServiceMetrics,
 } from "./service-metrics.js";
 
@@ -113,8 +113,10 @@ export async function openParts(config: Config, options: ServiceOptions, closers
   const fault = faultLog(options.logger, metrics);
   const recording = recordCalls({ config, store, sealer, logger: options.logger, onFault: fault });
   closers.push(() => recording.close());
-  metrics?.addSource(() => recordMetrics(recording.records));
-  metrics?.addSource(() => logMetrics(options.droppedLines?.() ?? 0));
+  metrics?.addSource(() => [
+    countOf(METRICS.callRecordsDropped, recording.records?.dropped ?? 0),
+    countOf(METRICS.logLinesDropped, options.droppedLines?.() ?? 0),
+  ]);
   const log = relayLogFor(config, options.logger, { fault, metrics, recording });
   const made = { store, sealer, catalog, providerFiles, ...ways, metrics, log, logger: options.logger };
   const spool = openSpoolFor(config, made, closers);
@@ -126,31 +128,23 @@ export async function openParts(config: Config, options: ServiceOptions, closers
 }
 
 function waysOut(
-  {
-    connectTimeoutMs,
-    upstreamReuse,
-    upstreamKeepAliveMs,
-    upstreamQuietMs,
-    allowLoopback,
-    maxResponseBytes,
-    maxOriginCalls,
-    maxOriginWaiting,
-  }: Config,
+  config: Config,
   options: ServiceOptions,
   closers: Closers,
 ): Pick<Parts, "upstream" | "webhookUpstream" | "tokenUpstream" | "selfAddresses"> {
   const selfAddresses: SelfAddress[] = [];
+  const { maxResponseBytes } = config;
   const shared = {
-    connectTimeoutMs,
-    reuse: upstreamReuse,
-    keepAliveTimeoutMs: upstreamKeepAliveMs,
-    quietMs: upstreamQuietMs,
+    connectTimeoutMs: config.connectTimeoutMs,
+    reuse: config.upstreamReuse,
+    keepAliveTimeoutMs: config.upstreamKeepAliveMs,
+    quietMs: config.upstreamQuietMs,
     onStray: (origin: string) => options.logger.warn({ origin }, "stray answer"),
-    allowLoopback,
+    allowLoopback: config.allowLoopback,
     selfAddresses: () => selfAddresses,
     ...options.upstream,
   };
-  const perOrigin = { maxConcurrent: maxOriginCalls, maxWaiting: maxOriginWaiting };
+  const perOrigin = { maxConcurrent: config.maxOriginCalls, maxWaiting: config.maxOriginWaiting };
   const upstream = createUpstream({ ...perOrigin, ...shared, maxResponseBytes });
   const webhookUpstream = createUpstream({ ...shared, maxResponseBytes: MAX_RECEIVER_ANSWER_BYTES });
   const tokenUpstream = createUpstream({ ...shared, maxResponseBytes });

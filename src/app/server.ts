@@ -106,17 +106,9 @@ async function listenForClients(wiring: Wiring, options: ServiceOptions): Promis
   });
 }
 
-async function handlersFor(
-  {
-    config,
-    parts,
-    calls: { relay, explain, rateLimiter, turns, streamGarbage },
-    readiness,
-    clientAddress,
-    isTrustedProxy,
-  }: Wiring,
-  { fastPath = true }: ServiceOptions,
-): Promise<readonly PathHandler[]> {
+async function handlersFor(wiring: Wiring, { fastPath = true }: ServiceOptions): Promise<readonly PathHandler[]> {
+  const { config, parts, readiness, clientAddress, isTrustedProxy } = wiring;
+  const { relay, explain, rateLimiter, turns, streamGarbage } = wiring.calls;
   const { applications, lookups } = parts.store;
   const { authorization } = parts;
   const budget = createBudget(config);

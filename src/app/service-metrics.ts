@@ -56,20 +56,10 @@ export function budgetMetrics(
   ];
 }
 
-/** Number of calls that were not recorded; 0 when records are switched off. */
-export function recordMetrics(records: CallRecording["records"]): readonly Metric[] {
-  return [countOf(METRICS.callRecordsDropped, records?.dropped ?? 0)];
-}
-
 /** Results of the last store checks. For several processes, the worst. */
 export function healthMetrics({ problems }: StoreHealth): readonly Metric[] {
   const values = [...problems].map(([check, problem]) => ({ labels: { check }, value: problem === undefined ? 1 : 0 }));
   return [gaugesOf(METRICS.storeCheckOk, values)];
-}
-
-/** Number of dropped log lines. */
-export function logMetrics(dropped: number): readonly Metric[] {
-  return [countOf(METRICS.logLinesDropped, dropped)];
 }
 
 /** Open and refused TCP connections of clients. */
