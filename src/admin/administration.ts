@@ -71,6 +71,16 @@ export function auditEntryFrom(
   };
 }
 
+/** Writes the audit entry of an action that changes no stored row: before the action. */
+export async function addAudit(
+  administration: Pick<Administration, "actor" | "newAuditStamp" | "store">,
+  method: ChangingMethod | ChangingCommand,
+  resource: Resource,
+): Promise<void> {
+  const entry = auditEntryFrom(administration, method, resource);
+  await administration.store.audit.add({ ...entry, outcome: "DONE" });
+}
+
 /** Highest counter value within one millisecond: 12 bits. */
 const MAX_COUNT = 0xfff;
 

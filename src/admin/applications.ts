@@ -21,7 +21,14 @@ import {
 import { createCallToken, MAX_CALL_TOKEN_LENGTH, maxSecondsOf, type NewCallToken } from "../applications/call-token.js";
 import type { ChangeOptions } from "../model/audit.js";
 import type { ProviderCatalog } from "../providers/provider.js";
-import { type Administration, applicationResource, auditEntryFrom, fieldsOf, userResource } from "./administration.js";
+import {
+  type Administration,
+  addAudit,
+  applicationResource,
+  auditEntryFrom,
+  fieldsOf,
+  userResource,
+} from "./administration.js";
 
 /** Most entries in one list of an application: each call may have to check all of them. */
 const MAX_LIST_LENGTH = 1000;
@@ -137,8 +144,7 @@ export async function issueCallToken(
     return { field: "rules", problem: `must be shorter: a call token has at most ${MAX_CALL_TOKEN_LENGTH} characters` };
   }
   const resource = userResource(input.publicKey, input.userId);
-  const entry = auditEntryFrom(administration, "ApplicationService.CreateCallToken", resource);
-  await store.audit.add({ ...entry, outcome: "DONE" });
+  await addAudit(administration, "ApplicationService.CreateCallToken", resource);
   return made;
 }
 

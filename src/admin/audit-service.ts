@@ -26,22 +26,15 @@ export function createAuditService({ store }: AdminOptions): ServiceImpl<typeof 
   };
 }
 
-function messageFromRecord({
-  id,
-  at,
-  actor,
-  method,
-  resource,
-  changedFields,
-  outcome,
-}: AuditRecord): AuditRecordMessage {
+function messageFromRecord(record: AuditRecord): AuditRecordMessage {
+  const { id, actor, method, resource } = record;
   return create(AuditRecordSchema, {
     id,
-    createTime: timestampFromMs(at),
+    createTime: timestampFromMs(record.at),
     actor,
     method,
     resource,
-    changedFields: [...changedFields],
-    outcome: Outcome[outcome],
+    changedFields: [...record.changedFields],
+    outcome: Outcome[record.outcome],
   });
 }

@@ -1,4 +1,4 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { type Duration, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import {
@@ -7,16 +7,14 @@ import {
   type CallRecord,
   CallRecordSchema,
   type CallRecordService,
-  type CapturedBodySchema,
   type ListCallRecordsRequest,
   ListCallRecordsResponseSchema,
   StartCallCaptureResponseSchema,
   type WatchCallRecordsResponse,
   WatchCallRecordsResponseSchema,
 } from "../../gen/relay/admin/v1/call_record_pb.js";
-import type { HeaderPairs } from "../providers/provider.js";
 import { type StoredCall, USER_PURPOSE, userText } from "../records/call-block.js";
-import type { CaptureContent, CapturedBody } from "../records/call-capture.js";
+import type { CaptureContent } from "../records/call-capture.js";
 import { type CallWatch, createCallWatch } from "../records/call-watch.js";
 import { openCapture } from "../records/capture-store.js";
 import {
@@ -112,11 +110,7 @@ async function captureFor({ store, sealer }: AdminOptions, callId: string, { val
 
 async function filterFrom(
   { store }: AdminOptions,
-  {
-    publicKey,
-    providerName,
-    errorType,
-  }: { readonly publicKey: string; readonly providerName: string; readonly errorType: string },
+  { publicKey, providerName, errorType }: Pick<ListCallRecordsRequest, "publicKey" | "providerName" | "errorType">,
 ): Promise<CallFilter> {
   return {
     applicationId: publicKey === "" ? undefined : (await namedApplication(store.applications, publicKey)).id,
@@ -194,34 +188,19 @@ function messageFromCall(call: StoredCall, publicKey: string | undefined): CallR
 
 /** The message of a captured call. */
 function messageFromCapture({ request, response, message }: CaptureContent): CallCapture {
+  const { isSent: sent, method, url } = request;
   return create(CallCaptureSchema, {
-    request: {
-      sent: request.isSent,
-      method: request.method,
-      url: request.url,
-      headers: headersFrom(request.headers),
-      ...bodyFrom(request.body),
-    },
-    ...(response === undefined
-      ? {}
-      : {
-          response: {
-            statusCode: response.statusCode,
-            headers: headersFrom(response.headers),
-            ...bodyFrom(response.body),
-          },
-        }),
+    request: { sent, method, url, ...contentOf(request) },
+    ...(response && { response: { statusCode: response.statusCode, ...contentOf(response) } }),
     message: message ?? "",
   });
 }
 
-function headersFrom(pairs: HeaderPairs) {
-  return pairs.map(([name, value]) => ({ name, value }));
-}
-
-function bodyFrom(body: CapturedBody | undefined): { body?: MessageInitShape<typeof CapturedBodySchema> } {
-  if (body === undefined) return {};
-  return { body: { sizeBytes: BigInt(body.bytes), text: body.text ?? "", truncated: body.isCut } };
+function contentOf({ headers, body }: Pick<CaptureContent["request"], "headers" | "body">) {
+  return {
+    headers: headers.map(([name, value]) => ({ name, value })),
+    ...(body && { body: { sizeBytes: BigInt(body.bytes), text: body.text ?? "", truncated: body.isCut } }),
+  };
 }
 
 interface WatchCallsOptions {

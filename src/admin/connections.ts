@@ -26,7 +26,7 @@ import {
 } from "../oauth/token-response.js";
 import { parseValues } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
-import { type Administration, auditEntryFrom, connectionResource } from "./administration.js";
+import { type Administration, addAudit, auditEntryFrom, connectionResource } from "./administration.js";
 
 /** A connection to store: user, provider and content. */
 export interface PutConnectionInput {
@@ -154,7 +154,7 @@ export async function refreshNow(
   { refresher }: { readonly refresher: Pick<Refresher, "refresh"> },
   { application, userId, providerName }: NamedConnection,
 ): Promise<Refreshed | undefined> {
-  const { connections, audit } = administration.store;
+  const { connections } = administration.store;
   const key = { applicationId: application.id, userId, providerName };
   const before = await connections.find(key);
   if (before === undefined) return undefined;
@@ -163,8 +163,7 @@ export async function refreshNow(
   if (before.refreshToken === undefined)
     return { hopeless: "This connection has no refresh token. The user can connect again." };
   const resource = connectionResource(application.publicKey, userId, providerName);
-  const entry = auditEntryFrom(administration, "ConnectionService.RefreshConnection", resource);
-  await audit.add({ ...entry, outcome: "DONE" });
+  await addAudit(administration, "ConnectionService.RefreshConnection", resource);
   const problem = await problemOf(refresher.refresh(before, "requested"));
   const connection = await connections.find(key);
   return connection && { connection, problem };

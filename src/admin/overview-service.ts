@@ -3,14 +3,12 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
   type AttentionSchema,
-  type FigurePointSchema,
   FiguresSchema,
   type GetFiguresRequest,
   Attention_Kind as Kind,
   type OverviewService,
   type PercentilesSchema,
   GetFiguresRequest_Period as Period,
-  type SubjectFiguresSchema,
 } from "../../gen/relay/admin/v1/overview_pb.js";
 import { packageVersion } from "../lib/process.js";
 import {
@@ -76,26 +74,14 @@ async function figuresOf(options: AdminOptions, request: GetFiguresRequest, publ
     total: messageFrom(total),
     points: [...points]
       .sort(([one], [other]) => one - other)
-      .map(
-        ([at, each]): MessageInitShape<typeof FigurePointSchema> => ({
-          startTime: timestampFromMs(at),
-          figures: messageFrom(each),
-        }),
-      ),
+      .map(([at, each]) => ({ startTime: timestampFromMs(at), figures: messageFrom(each) })),
     startTime: timestampFromMs(fromAt),
     pointDuration: durationFromMs(pointMs),
-    applications: applications.map(
-      ([, each], at): MessageInitShape<typeof SubjectFiguresSchema> => ({
-        publicKey: publicKeys[at] ?? "",
-        figures: messageFrom(each),
-      }),
-    ),
-    providers: (await subjects("PROVIDER")).map(
-      ([providerName, each]): MessageInitShape<typeof SubjectFiguresSchema> => ({
-        providerName,
-        figures: messageFrom(each),
-      }),
-    ),
+    applications: applications.map(([, each], at) => ({ publicKey: publicKeys[at] ?? "", figures: messageFrom(each) })),
+    providers: (await subjects("PROVIDER")).map(([providerName, each]) => ({
+      providerName,
+      figures: messageFrom(each),
+    })),
   };
 }
 

@@ -95,7 +95,7 @@ function isSet<Desc extends DescMessage>(schema: Desc, message: MessageShape<Des
   return field !== undefined && isFieldSet(message, field);
 }
 
-/** An etag of a resource's values (AIP-154). */
+/** An etag of a resource's values (AIP-154), or of the fields of a request that its page token belongs to. */
 export function etagFrom(values: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(values)).digest("base64url").slice(0, 16);
 }
@@ -145,7 +145,7 @@ export function pageFrom(
   parts: readonly RegExp[],
 ): Page {
   if (pageSize < 0) throw invalidArgument("page_size", "must not be negative");
-  const digest = digestOf(filter);
+  const digest = etagFrom(filter);
   const after = pageToken === "" ? undefined : keyFrom(pageToken, digest, parts);
   return {
     size: Math.min(pageSize || DEFAULT_SIZE, MAX_SIZE),
@@ -194,10 +194,6 @@ function textsFrom(token: string): readonly string[] {
     // Not a token of this relay; the caller of this function reports it.
     return [];
   }
-}
-
-function digestOf(filter: readonly unknown[]): string {
-  return createHash("sha256").update(JSON.stringify(filter)).digest("base64url").slice(0, 8);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { Command } from "commander";
+import { addAudit } from "../admin/administration.js";
 import type { ImportCounts } from "../admin/import-connections.js";
 import type { Connection } from "../oauth/connection.js";
 import { isBareKey } from "../oauth/signing-key.js";
@@ -190,17 +191,13 @@ async function exportFrom(
   { sealed, app, user: userId, provider }: ExportCommandOptions,
 ): Promise<number> {
   const sealerOfTarget = await loadSealer(sealed, true);
-  const [{ exportConnections }, { auditEntryFrom }] = await Promise.all([
-    import("../admin/export-connections.js"),
-    import("../admin/administration.js"),
-  ]);
+  const { exportConnections } = await import("../admin/export-connections.js");
   const { store, sealer } = open;
   const catalog = await loadCatalog(open.config);
   const applicationId = app === undefined ? undefined : (await applicationOf(store, app)).id;
   const providerName = provider === undefined ? undefined : requireProvider(catalog, provider).name;
   const resource = { name: "connections", publicKey: app ?? "" };
-  const entry = auditEntryFrom(administrationOf(open), "relay connection export", resource);
-  await store.audit.add({ ...entry, outcome: "DONE" });
+  await addAudit(administrationOf(open), "relay connection export", resource);
   const pages = exportConnections({ store, catalog, sealer, sealerOfTarget, applicationId, userId, providerName });
   return withProgress("", async (show) => {
     let [written, leftOut] = [0, 0];

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { auditEntryFrom } from "../admin/administration.js";
+import { addAudit } from "../admin/administration.js";
 import { addCommand, addGroup, failure, textFields, withProgress, writeResult } from "./command.js";
 import { administrationOf, loadSealer, type OpenStore, withStore } from "./open-store.js";
 
@@ -72,8 +72,7 @@ async function rotateKey(open: OpenStore, isAdded: boolean) {
   const { countLeftAnswers, spoolPlaceOf } = await import("../store/spool.js");
   const keyId = isAdded ? await addKey(config.keyFile) : open.sealer.currentKeyId;
   const resource = { name: `keys/${keyId}`, publicKey: "" };
-  const entry = auditEntryFrom(administrationOf(open), "relay key rotate", resource);
-  await store.audit.add({ ...entry, outcome: "DONE" });
+  await addAudit(administrationOf(open), "relay key rotate", resource);
   const sealer = await loadSealer(config.keyFile, true);
   const report = await withProgress("Sealing everything again…", (show) =>
     resealAll(store, sealer, (rows) => show(`Sealing everything again: ${rows} rows checked`)),

@@ -3,7 +3,9 @@
  * changed fields.
  */
 export interface AuditEntry {
-  /** See {@link AuditRecord.id}. */
+  /**
+   * UUID version 7 (RFC 9562 section 5.7): increasing within one process, and across processes as far as clocks agree.
+   */
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -21,10 +23,6 @@ export interface AuditEntry {
 
 /** One line of the audit trail. */
 export interface AuditRecord extends AuditEntry {
-  /**
-   * UUID version 7 (RFC 9562 section 5.7): increasing within one process, and across processes as far as clocks agree.
-   */
-  readonly id: string;
   /** `REFUSED`: the operator's role does not allow it, and nothing was changed. */
   readonly outcome: "DONE" | "REFUSED";
 }
