@@ -42,19 +42,9 @@ export interface Application {
 }
 
 /** What an operator sets when creating an application, and may change later. */
-export type ApplicationSettings = Pick<
+export type ApplicationSettings = Omit<
   Application,
-  | "name"
-  | "callerAuth"
-  | "allowedOrigins"
-  | "allowedAddresses"
-  | "allowedRedirectUris"
-  | "callsPerMinute"
-  | "connectionCallsPerMinute"
-  | "callRules"
-  | "maxCallTokenSeconds"
-  | "accentColor"
-  | "state"
+  "id" | "publicKey" | "privateKeyHash" | "captureUntil" | "createdAt" | "updatedAt"
 > & {
   /** Icon on the connect page: PNG, JPEG or WebP; empty for none. Loaded only where it is shown. */
   readonly icon: Uint8Array;
@@ -170,7 +160,7 @@ function bindingOf(applicationId: string): SealBinding {
 }
 
 /** Result of parsing one setting: the value as stored, or the problem. */
-export type Parsed = { readonly value: string } | { readonly problem: string };
+export type Parsed<Value = string> = { readonly value: Value } | { readonly problem: string };
 
 const OUTSIDE = /[?#@\\*,\s]/;
 

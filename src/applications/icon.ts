@@ -1,12 +1,10 @@
 import { bufferOf } from "../lib/chunks.js";
+import type { Parsed } from "./application.js";
 
 /** Largest icon file, in bytes: it is embedded in each page that shows it. */
 export const MAX_ICON_BYTES = 16 * 1024;
 /** Longest side, in pixels: a small file can contain a picture that takes gigabytes to render. */
 const MAX_SIDE = 1024;
-
-/** The picture as stored, or the problem. */
-export type ParsedIcon = { readonly value: Uint8Array } | { readonly problem: string };
 
 /** What a file says about its picture. */
 interface Picture {
@@ -37,7 +35,7 @@ const FORMATS: readonly Format[] = [
  * Checks an application's icon: PNG, JPEG or WebP, detected by its bytes; empty for none. A file with data after its
  * picture is refused: it could also be read as something else.
  */
-export function parseIcon(bytes: Uint8Array): ParsedIcon {
+export function parseIcon(bytes: Uint8Array): Parsed<Uint8Array> {
   if (bytes.length === 0) return { value: bytes };
   if (bytes.length > MAX_ICON_BYTES) return { problem: `must have at most ${MAX_ICON_BYTES} bytes` };
   const file = bufferOf(bytes);

@@ -9,9 +9,9 @@ import {
   parseRulesOfProviders,
 } from "../admin/applications.js";
 import type { Application, ApplicationSettings, CallerAuth, Parsed } from "../applications/application.js";
-import { requireCallerIds } from "../applications/caller.js";
 import { type CallRulesByProvider, jsonFromCallRules } from "../applications/call-rules.js";
 import { MAX_CALL_TOKEN_SECONDS, maxSecondsOf } from "../applications/call-token.js";
+import { requireCallerIds } from "../applications/caller.js";
 import { iconTypeOf, MAX_ICON_BYTES, parseIcon } from "../applications/icon.js";
 import { parseInteger } from "../config/setting-list.js";
 import { uniqueObjectFrom } from "../json/json-slice.js";

@@ -109,17 +109,9 @@ async function findAll({ store, sealer }: OpenStore, callId: string) {
   if (call === undefined) {
     throw failure("There is no record of this call. Check the id; only recent calls are kept.");
   }
-  return { call, capture: await captureOf({ store, sealer }, callId) };
-}
-
-async function captureOf(
-  { store, sealer }: Pick<OpenStore, "store" | "sealer">,
-  callId: string,
-): Promise<CaptureContent | undefined> {
-  const sealed = await store.captures.find(callId);
-  if (sealed === undefined) return undefined;
   const { openCapture } = await import("../records/capture-store.js");
-  return openCapture(sealer, sealed);
+  const sealed = await store.captures.find(callId);
+  return { call, capture: sealed && openCapture(sealer, sealed) };
 }
 
 /** A recorded call as JSON. */

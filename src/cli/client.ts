@@ -1,7 +1,6 @@
 import type { Command } from "commander";
 import type { OAuthClientFields, OAuthClientKey } from "../admin/oauth-client-service.js";
 import { didYouMean } from "../lib/similar.js";
-import type { StoredOAuthClient } from "../oauth/oauth-client.js";
 import type { Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
 import { applicationOf } from "./application.js";
@@ -46,7 +45,8 @@ function addClientList(group: Command): void {
 }
 
 async function list({ app, ...options }: ListOptions): Promise<void> {
-  const clients = (await withStore((open) => findClients(open, app))).map((client) => ({
+  const stored = await withStore(async ({ store }) => store.oauthClients.list((await applicationOf(store, app)).id));
+  const clients = stored.map((client) => ({
     provider: client.providerName,
     clientId: client.clientId,
     scope: client.scope,
@@ -66,11 +66,6 @@ async function list({ app, ...options }: ListOptions): Promise<void> {
 function parametersText(parameters: Readonly<Record<string, string>>): string {
   const pairs = Object.entries(parameters).map(([name, value]) => `${name}=${value}`);
   return pairs.length === 0 ? "any" : pairs.join(", ");
-}
-
-async function findClients({ store }: OpenStore, publicKey: string): Promise<StoredOAuthClient[]> {
-  const application = await applicationOf(store, publicKey);
-  return store.oauthClients.list(application.id);
 }
 
 const MAX_BYTES = 64 * 1024;
@@ -115,8 +110,7 @@ async function putNamed(open: OpenStore, options: PutOptions, credentials: Crede
   const key = await clientKeyFrom(open, options);
   const problem = oauthClientProblem(key.provider);
   if (problem !== undefined) throw failure(`${key.providerName} ${problem}.`);
-  const originParameters =
-    options.param === undefined ? {} : originParametersFrom(options.param, key.provider, "open", true);
+  const originParameters = options.param === undefined ? {} : originParametersFrom(options.param, key.provider, "open");
   await putOAuthClient(administrationOf(open), key, { ...credentials, originParameters });
   return key.providerName;
 }

@@ -118,10 +118,9 @@ function timeFrom(time: number | undefined): string | null {
 export function originParametersFrom(
   given: readonly string[],
   provider: Provider,
-  which: ValueClass = "open",
-  isPartial = false,
+  which: ValueClass,
 ): Readonly<Record<string, string>> {
-  const parsed = parseValues(parsePairs("--param", given), provider, which, isPartial);
+  const parsed = parseValues(parsePairs("--param", given), provider, which, true);
   if ("values" in parsed) return parsed.values;
   throw usageError(`--param ${parsed.parameter}: ${parsed.problem}.`);
 }

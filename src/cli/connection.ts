@@ -268,7 +268,7 @@ async function createLink({ config, store, sealer }: OpenStore, options: LinkOpt
 
 function originParametersOf(catalog: ProviderCatalog, { provider: name = "", param }: LinkOptions) {
   const provider = catalog.find(name);
-  return new Map(param && provider ? Object.entries(originParametersFrom(param, provider, "asked", true)) : []);
+  return new Map(param && provider ? Object.entries(originParametersFrom(param, provider, "asked")) : []);
 }
 
 /** Throws without a public url. A port chosen by the system is known only to the running service. */

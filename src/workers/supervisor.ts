@@ -161,7 +161,7 @@ interface Life {
   readonly generation: number;
 }
 
-type Started = (ServiceUrls & { readonly worker: Worker }) | number;
+type Started = ServiceUrls | number;
 
 /** The workers of one service, until `stop()`. */
 class Supervisor {
@@ -226,7 +226,7 @@ class Supervisor {
       this.#options.logger.error({ worker: worker.process.pid }, "a worker is unresponsive and is killed");
       worker.process.kill("SIGKILL");
     });
-    return { worker, url: urls.url, adminUrl: urls.adminUrl };
+    return urls;
   }
 
   /** Replaces every worker that was started before this call. A call during a restart extends that restart. */
