@@ -1,6 +1,5 @@
 import { createHash, createHmac, randomBytes } from "node:crypto";
-import { isIP } from "node:net";
-import { parseCidrList } from "../lib/address-list.js";
+import { bytesFromAddress, parseCidrList } from "../lib/address-list.js";
 import { parseUrl } from "../lib/parse-url.js";
 import type { AuditEntry, ChangeOptions } from "../model/audit.js";
 import { openSealed, type SealBinding, type Sealer } from "../sealing/seal.js";
@@ -220,25 +219,6 @@ export function parseCidr(text: string): Parsed {
 }
 
 function isNetwork(address: string, prefix: number): boolean {
-  const bits = isIP(address) === 4 ? bitsOfIPv4(address) : bitsOfIPv6(address);
+  const bits = [...(bytesFromAddress(address) ?? [])].map((byte) => byte.toString(2).padStart(8, "0")).join("");
   return !bits.slice(prefix).includes("1");
-}
-
-function bitsOfIPv4(address: string): string {
-  return address
-    .split(".")
-    .map((byte) => bitsOf(Number(byte), 8))
-    .join("");
-}
-
-/** The URL parser writes every IPv6 address as hexadecimal groups with at most one `::`. */
-function bitsOfIPv6(address: string): string {
-  const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
-  const groups = (part: string | undefined) => (part ? part.split(":") : []);
-  const missing = new Array<string>(8 - groups(head).length - groups(tail).length).fill("0");
-  return [...groups(head), ...missing, ...groups(tail)].map((group) => bitsOf(Number.parseInt(group, 16), 16)).join("");
-}
-
-function bitsOf(value: number, width: number): string {
-  return value.toString(2).padStart(width, "0");
 }

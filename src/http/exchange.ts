@@ -2,6 +2,7 @@ import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import type { Writable } from "node:stream";
 import type { TLSSocket } from "node:tls";
+import { bytesFromAddress } from "../lib/address-list.js";
 import { type Bytes, createChunks, LARGE_BYTES, NOTHING, slicesOf } from "../lib/chunks.js";
 import type { CallerListener, CallerSignal } from "../model/caller-signal.js";
 import { overloaded, RelayError } from "../model/errors.js";
@@ -215,32 +216,21 @@ export function createIsEncrypted(isTrustedProxy: (address: string) => boolean):
   };
 }
 
-/** Groups of an IPv6 address, and how many of them are its network. */
-const GROUPS = 8;
-const NETWORK_GROUPS = 4;
+/** Where the groups of a network start in the bytes of an IPv6 address. */
+const NETWORK_GROUPS = [0, 2, 4, 6];
 
 /**
  * What counts as one client: an IPv4 address, or the first 64 bits of an IPv6 address, since a client has all addresses
- * of such a network (RFC 4291 section 2.5.4). An IPv4-mapped address is its IPv4 address.
+ * of such a network (RFC 4291 section 2.5.4). An IPv4-mapped address is its IPv4 address. Other text stays as it is.
  *
  * @param address without brackets, in any spelling, since a proxy may have written it.
  */
 export function clientNetworkOf(address: string): string {
   const plain = plainAddress(address);
-  if (!plain.includes(":")) return plain;
-  const [start = "", end] = plain.split("::");
-  const groups = start === "" ? [] : start.split(":");
-  // "::" stands for as many zeros as are missing.
-  if (end !== undefined) {
-    const last = end === "" ? [] : end.split(":");
-    groups.push(...Array<string>(Math.max(0, GROUPS - groups.length - last.length)).fill("0"), ...last);
-  }
-  return `${groups.slice(0, NETWORK_GROUPS).map(plainGroup).join(":")}::/64`;
-}
-
-/** Without leading zeros, in lower case (RFC 5952 section 4). */
-function plainGroup(group: string): string {
-  return Number.parseInt(group, 16).toString(16);
+  const bytes = plain.includes(":") ? bytesFromAddress(plain) : undefined;
+  if (bytes === undefined) return plain;
+  const groups = NETWORK_GROUPS.map((at) => Buffer.from(bytes).readUInt16BE(at).toString(16));
+  return `${groups.join(":")}::/64`;
 }
 
 /** An address as text; an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) is its IPv4 address. */

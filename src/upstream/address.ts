@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { bytesFromAddress } from "../lib/address-list.js";
 
 /** Exceptions from the addresses that are refused by default. */
 export interface AddressPolicy {
@@ -20,17 +20,6 @@ export function decideAddress(ip: string, policy: AddressPolicy): AddressDecisio
   if (bytes === undefined) return { result: "deny", rule: "not-an-address" };
   const rule = ruleOf(bytes);
   return { result: isAllowed(rule, policy) ? "allow" : "deny", rule };
-}
-
-/**
- * Parses an IPv4 address (4 bytes) or IPv6 address (16 bytes, without its zone) in any spelling that `net.isIP`
- * accepts; undefined for other text. IPv4-mapped addresses stay 16 bytes.
- */
-export function bytesFromAddress(ip: string): Uint8Array | undefined {
-  const text = ip.split("%", 1)[0] as string;
-  const version = isIP(text);
-  if (version === 4) return Uint8Array.from(text.split("."), Number);
-  return version === 6 ? bytesFromIPv6(text) : undefined;
 }
 
 function isAllowed(rule: string, policy: AddressPolicy): boolean {
@@ -59,23 +48,6 @@ function contains({ network, prefix }: Range, bytes: Uint8Array): boolean {
   for (let at = 0; at < whole; at += 1) if (network[at] !== bytes[at]) return false;
   const shift = 8 - (prefix & 7);
   return shift === 8 || ((network[whole] ?? 0) ^ (bytes[whole] ?? 0)) >> shift === 0;
-}
-
-/** Parses text that is known to be an IPv6 address: hexadecimal groups, at most one `::`, possibly a dotted tail. */
-function bytesFromIPv6(text: string): Uint8Array {
-  const [head = "", tail] = text.split("::", 2);
-  const front = bytesFromGroups(head);
-  const back = tail === undefined ? [] : bytesFromGroups(tail);
-  return Uint8Array.from([...front, ...new Array<number>(16 - front.length - back.length).fill(0), ...back]);
-}
-
-function bytesFromGroups(text: string): number[] {
-  if (text === "") return [];
-  return text.split(":").flatMap((group) => {
-    if (group.includes(".")) return group.split(".").map(Number);
-    const value = Number.parseInt(group, 16);
-    return [value >> 8, value & 0xff];
-  });
 }
 
 /**

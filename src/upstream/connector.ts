@@ -3,8 +3,9 @@ import { isIP, type LookupFunction, type Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { createSecureContext, rootCertificates, type SecureContext } from "node:tls";
 import type { buildConnector as Builder } from "undici";
+import { bytesFromAddress } from "../lib/address-list.js";
 import { keepNewest } from "../lib/keep-newest.js";
-import { type AddressDecision, bytesFromAddress, decideAddress } from "./address.js";
+import { type AddressDecision, decideAddress } from "./address.js";
 import { AddressRefusedError, relayError } from "./failure.js";
 import { buildConnector } from "./undici.js";
 
