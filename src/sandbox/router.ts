@@ -61,12 +61,7 @@ export function parseTarget(target: string): { path: string; query: URLSearchPar
 /** The data of a {@link SandboxRequest}. */
 export type SandboxRequestFields = Omit<SandboxRequest, "toJSON" | typeof inspect.custom>;
 
-/**
- * One request as the sandbox received it.
- *
- * Field lines, target and body may contain a token, so the printed forms omit them. A class, so that the printed forms
- * are on the prototype and cost a benchmarked request nothing.
- */
+/** One request as received. Field lines, target and body may contain a token, so the printed forms omit them. */
 export class SandboxRequest {
   /** As sent, with its case. */
   readonly method: string;
@@ -115,7 +110,7 @@ export interface RequestLog {
 }
 
 /**
- * Keeps at most `maxRequests` requests with at most `maxBytes` of content together: a benchmark that uploads 10 MiB a
+ * Keeps at most `maxRequests` requests with at most `maxBytes` of content together: a test that uploads 10 MiB a
  * thousand times must not fill the memory. The newest request is always kept.
  */
 export function createRequestLog(limits: { maxRequests: number; maxBytes: number }): RequestLog {

@@ -49,7 +49,6 @@ const RESOURCE_ROUTES: readonly ResourceRoute[] = [
   { path: "/chat.postMessage", methods: ["POST"], handle: answerChatPostMessage },
   anyRoute("/echo/*", (request) => answerEcho(request, withoutCredential(request.received.rawHeaders))),
   anyRoute("/status/*", answerStatus),
-  getRoute("/slow", answerSlow),
   getRoute("/drip", answerDrip),
 ];
 
@@ -77,9 +76,10 @@ export function answerEcho({ received, path, query }: ResourceRequest, rawHeader
     bodyEncoding: asText ? "text" : "base64",
     bodyBytes: body.length,
   });
-  const json = asText && isJsonType(mediaType(received.rawHeaders)) ? validJsonText(body) : undefined;
+  const text = body.toString();
+  const isJson = asText && isJsonType(mediaType(received.rawHeaders)) && parseJson(text) !== undefined;
   // Spliced rather than serialized again: a test sees the numbers, order and white space as received.
-  return jsonAnswer(json === undefined ? echo : `${echo.slice(0, -1)},"json":${json}}`);
+  return jsonAnswer(isJson ? `${echo.slice(0, -1)},"json":${text}}` : echo);
 }
 
 /** Keeps the Authorization field, so that a test can count it, but not its value. */
@@ -89,17 +89,6 @@ function withoutCredential(rawHeaders: readonly string[]): string[] {
 
 function pairsFromFields(rawHeaders: readonly string[]): string[][] {
   return Array.from({ length: rawHeaders.length / 2 }, (_, i) => rawHeaders.slice(2 * i, 2 * i + 2));
-}
-
-function validJsonText(body: Buffer): string | undefined {
-  const text = body.toString();
-  try {
-    JSON.parse(text);
-    return text;
-  } catch {
-    // Announced as JSON but invalid: the text is still in `body`.
-    return undefined;
-  }
 }
 
 /** https://docs.slack.dev/reference/methods/chat.postMessage: failures come with status 200 and `ok: false`. */
@@ -127,7 +116,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Not JSON: the API treats it as a message without members.
+    // Announced as JSON but invalid: an echo has the text in `body`, and a message has no members.
     return undefined;
   }
 }
@@ -146,15 +135,9 @@ function answerStatus({ path, query }: ResourceRequest): Answer {
 /** Longest wait: longer than any sensible deadline, but every request ends. */
 const MAX_WAIT_MS = 60_000;
 
-async function answerSlow({ query }: ResourceRequest): Promise<Answer> {
-  const ms = waitParameter(query, 1000);
-  await wait(ms);
-  return jsonAnswer(JSON.stringify({ waitedMs: ms }));
-}
-
 function answerDrip({ query }: ResourceRequest): Answer {
   const bytes = integerParameter(query, "bytes", { fallback: 10, min: 1, max: 1_000_000 });
-  const ms = waitParameter(query, 100);
+  const ms = integerParameter(query, "ms", { fallback: 100, min: 0, max: MAX_WAIT_MS });
   return { statusCode: 200, fields: ["Content-Type", "text/plain"], body: () => drip(bytes, ms) };
 }
 
@@ -162,19 +145,10 @@ function answerDrip({ query }: ResourceRequest): Answer {
 async function* drip(bytes: number, ms: number): AsyncGenerator<Uint8Array> {
   yield Buffer.from("a");
   for (let sent = 1; sent < bytes; sent++) {
-    await wait(ms);
+    // Does not keep the process alive; the open sandbox's socket does that.
+    await delay(ms, undefined, { ref: false });
     yield Buffer.from("a");
   }
-}
-
-function waitParameter(query: URLSearchParams, fallback: number): number {
-  const ms = integerParameter(query, "ms", { fallback, min: 0, max: Number.MAX_SAFE_INTEGER });
-  return Math.min(ms, MAX_WAIT_MS);
-}
-
-/** Waits without keeping the process alive; the open sandbox's socket does that. */
-function wait(ms: number): Promise<void> {
-  return delay(ms, undefined, { ref: false });
 }
 
 /** A request to the resource API with a valid token. */

@@ -63,7 +63,7 @@ export interface Sandbox {
   /** Revokes an access token; its refresh token stays valid. */
   revoke(accessToken: string): void;
   /** ProtoJSON of `relay.admin.v1.Provider` for this sandbox; the name is `sandbox` by default. */
-  providerDefinition(name?: string): ProviderDefinition;
+  providerDefinition(name?: string): ReturnType<typeof providerDefinitionFromOrigin>;
   /** Stops listening and closes every connection, even those in use. */
   close(): Promise<void>;
 }
@@ -140,22 +140,8 @@ async function close(server: Server): Promise<void> {
   await closed;
 }
 
-/** The ProtoJSON of `relay.admin.v1.Provider` for a sandbox; members with the default value are omitted. */
-interface ProviderDefinition {
-  readonly name: string;
-  readonly displayName: string;
-  readonly apiOrigins: readonly string[];
-  readonly oauth2: {
-    readonly authorizationEndpoint: string;
-    readonly tokenEndpoint: string;
-    readonly revocationEndpoint: string;
-    readonly pkce: boolean;
-    readonly clientAuthentication: string;
-  };
-}
-
-/** The definition of the sandbox at `origin` as a provider for the relay. */
-function providerDefinitionFromOrigin(origin: string, name: string): ProviderDefinition {
+/** The ProtoJSON of `relay.admin.v1.Provider` for the sandbox at `origin`; members with the default value are omitted. */
+function providerDefinitionFromOrigin(origin: string, name: string) {
   return {
     name,
     displayName: "Sandbox",
@@ -173,46 +159,20 @@ function providerDefinitionFromOrigin(origin: string, name: string): ProviderDef
 /** Largest request content; above the relay's default limit, so that tests hit the relay's limit first. */
 const MAX_BODY_BYTES = 32 * 1024 * 1024;
 
-const NO_BODY = Buffer.alloc(0);
-
-/**
- * Connects node:http to `respond`. Every failure becomes an answer or a closed connection and never crashes the
- * process. A request without content whose answer needs no waiting is answered in the same tick.
- */
+/** Connects node:http to `respond`. Every failure becomes an answer or a closed connection and never crashes the process. */
 function createListener(respond: Respond): RequestListener {
   return (message, response) => {
     // Writing to a disconnected client emits an error; there is nobody left to answer.
     response.on("error", () => {});
-    if (hasBody(message)) {
-      void answerWithBody(message, response, respond);
-      return;
-    }
-    answerNow(message, response, respond, NO_BODY);
+    void answer(message, response, respond);
   };
 }
 
-async function answerWithBody(message: IncomingMessage, response: ServerResponse, respond: Respond): Promise<void> {
-  try {
-    answerNow(message, response, respond, await readBody(message, MAX_BODY_BYTES));
-  } catch (error) {
-    answerFailure(response, error);
-  }
-}
-
-function answerNow(message: IncomingMessage, response: ServerResponse, respond: Respond, body: Buffer): void {
+async function answer(message: IncomingMessage, response: ServerResponse, respond: Respond): Promise<void> {
   try {
     const { method = "", url: target = "", httpVersion, rawHeaders } = message;
-    const answer = respond({ method, target, httpVersion, rawHeaders, body });
-    if (answer instanceof Promise) void answerLater(response, answer);
-    else sendAnswer(response, answer);
-  } catch (error) {
-    answerFailure(response, error);
-  }
-}
-
-async function answerLater(response: ServerResponse, pending: Promise<Answer>): Promise<void> {
-  try {
-    sendAnswer(response, await pending);
+    const body = await readBody(message, MAX_BODY_BYTES);
+    sendAnswer(response, await respond({ method, target, httpVersion, rawHeaders, body }));
   } catch (error) {
     answerFailure(response, error);
   }
@@ -248,12 +208,6 @@ function isFieldError(error: unknown): boolean {
 
 /** The content is larger than the sandbox accepts. */
 class BodyTooLarge extends Error {}
-
-/** Whether the framing says that content follows (RFC 9112 section 6.3). */
-function hasBody(message: IncomingMessage): boolean {
-  const length = message.headers["content-length"];
-  return message.headers["transfer-encoding"] !== undefined || (length !== undefined && length !== "0");
-}
 
 /**
  * Reads the whole content. Rejects with {@link BodyTooLarge} above `maxBytes` and discards the rest; rejects with the

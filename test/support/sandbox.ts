@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { pipeline, Readable } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
 import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { fieldValues, InvalidParameter, integerParameter } from "../../src/sandbox/grants.js";
 import { type Answer, contentAnswer, emptyAnswer, errorAnswer, jsonAnswer } from "../../src/sandbox/router.js";
@@ -23,6 +24,7 @@ function createTestRoutes(origin: string): readonly ResourceRoute[] {
     getRoute("/youtube/v3/channels", answerYoutubeChannels),
     getRoute("/2/users/me", answerTwitterMe),
     getRoute("/redirect", answerRedirect),
+    getRoute("/slow", answerSlow),
     getRoute("/no-content", () => emptyAnswer(204)),
     getRoute("/empty", () => emptyAnswer(200, ["Content-Type", "application/json"])),
     ...createFieldRoutes(origin),
@@ -81,6 +83,12 @@ function answerRedirect({ query }: ResourceRequest): Answer {
   if (to === null) throw new InvalidParameter("to", "given: the value of Location");
   const statusCode = integerParameter(query, "status", { fallback: 302, min: 300, max: 399 });
   return emptyAnswer(statusCode, ["Location", to]);
+}
+
+async function answerSlow({ query }: ResourceRequest): Promise<Answer> {
+  const ms = integerParameter(query, "ms", { fallback: 1000, min: 0, max: 60_000 });
+  await delay(ms, undefined, { ref: false });
+  return jsonAnswer(JSON.stringify({ waitedMs: ms }));
 }
 
 /** JSON under a content coding (RFC 9110 section 8.4), whatever Accept-Encoding says. */
