@@ -72,7 +72,7 @@ export function auditEntryFrom(
 }
 
 /** Writes the audit entry of an action that changes no stored row: before the action. */
-export async function addAudit(
+export async function auditAction(
   administration: Pick<Administration, "actor" | "newAuditStamp" | "store">,
   method: ChangingMethod | ChangingCommand,
   resource: Resource,

@@ -23,8 +23,8 @@ import type { ChangeOptions } from "../model/audit.js";
 import type { ProviderCatalog } from "../providers/provider.js";
 import {
   type Administration,
-  addAudit,
   applicationResource,
+  auditAction,
   auditEntryFrom,
   fieldsOf,
   userResource,
@@ -144,7 +144,7 @@ export async function issueCallToken(
     return { field: "rules", problem: `must be shorter: a call token has at most ${MAX_CALL_TOKEN_LENGTH} characters` };
   }
   const resource = userResource(input.publicKey, input.userId);
-  await addAudit(administration, "ApplicationService.CreateCallToken", resource);
+  await auditAction(administration, "ApplicationService.CreateCallToken", resource);
   return made;
 }
 

@@ -19,7 +19,7 @@ import { asPassedThrough, type Call, type CallOrigin } from "../call/call.js";
 import { type ExplainedRule, type Explanation, MASK } from "../call/explanation.js";
 import { overloaded } from "../model/errors.js";
 import type { RefreshNeed } from "../oauth/token-source.js";
-import { addAudit } from "./administration.js";
+import { auditAction } from "./administration.js";
 import { operatorContextKey, type Role } from "./admit.js";
 import { messageFromApplication, termsFrom } from "./application-service.js";
 import { messageFromConnection, summaryFrom } from "./connection-service.js";
@@ -88,7 +88,7 @@ async function withCallToken(
 /** Writes the audit entry before the call: without one, the relay must not act on a user's account. */
 async function writeDown(options: AdminOptions, call: CallRequest, context: HandlerContext): Promise<void> {
   const administration = administrationFor(options, context);
-  await addAudit(administration, "CallService.PerformCall", refusedResource({ call }));
+  await auditAction(administration, "CallService.PerformCall", refusedResource({ call }));
 }
 
 function originOf({ providerName }: CallRequest, context: HandlerContext): CallOrigin {

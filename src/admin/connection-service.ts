@@ -27,7 +27,7 @@ import type {
 } from "../oauth/connection.js";
 import { toldStateOf } from "../oauth/refreshable.js";
 import type { Provider } from "../providers/provider.js";
-import { addAudit, userResource } from "./administration.js";
+import { auditAction, userResource } from "./administration.js";
 import {
   contentFrom,
   deleteConnection,
@@ -321,7 +321,7 @@ async function connectLinkFor(options: AdminOptions, request: CreateConnectLinkR
     throw refusedLink(error);
   });
   const administration = administrationFor(options, context);
-  await addAudit(administration, "ConnectionService.CreateConnectLink", userResource(publicKey, userId));
+  await auditAction(administration, "ConnectionService.CreateConnectLink", userResource(publicKey, userId));
   return { connectUri: link.uri, expireTime: timestampFromMs(link.expiresAt) };
 }
 

@@ -26,7 +26,7 @@ import {
 } from "../oauth/token-response.js";
 import { parseValues } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
-import { type Administration, addAudit, auditEntryFrom, connectionResource } from "./administration.js";
+import { type Administration, auditAction, auditEntryFrom, connectionResource } from "./administration.js";
 
 /** A connection to store: user, provider and content. */
 export interface PutConnectionInput {
@@ -163,7 +163,7 @@ export async function refreshNow(
   if (before.refreshToken === undefined)
     return { hopeless: "This connection has no refresh token. The user can connect again." };
   const resource = connectionResource(application.publicKey, userId, providerName);
-  await addAudit(administration, "ConnectionService.RefreshConnection", resource);
+  await auditAction(administration, "ConnectionService.RefreshConnection", resource);
   const problem = await problemOf(refresher.refresh(before, "requested"));
   const connection = await connections.find(key);
   return connection && { connection, problem };

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { parseConfig } from "../config/config.js";
+import { localUrlFrom } from "../config/config.js";
 import { parseUrl } from "../lib/parse-url.js";
 import {
   type CallRequestText,
@@ -21,7 +21,7 @@ import {
   usageError,
   writeJsonText,
 } from "./command.js";
-import { withStore } from "./open-store.js";
+import { configFromEnvironment, withStore } from "./open-store.js";
 
 /** Largest payload. The relay's own limit is lower unless an operator raised it. */
 const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
@@ -116,19 +116,13 @@ async function readPayload(data: string | undefined): Promise<string | undefined
 
 /** The url in `--relay`, or the address at which a relay with this environment listens. */
 function relayUrlFrom(given: string | undefined): string {
-  if (given === undefined) return listenUrl();
+  if (given === undefined) {
+    const config = configFromEnvironment();
+    return localUrlFrom(config, config.listen);
+  }
   const url = parseUrl(given);
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.pathname !== "/" || url.search !== "") {
     throw usageError("--relay must be an address such as http://127.0.0.1:8080.");
   }
   return url.origin;
-}
-
-function listenUrl(): string {
-  const parsed = parseConfig(process.env);
-  if ("problems" in parsed) throw usageError(parsed.problems.join("\n"));
-  const { listen, tlsCertFile } = parsed.config;
-  const anyAddress = listen.host === "0.0.0.0" ? "127.0.0.1" : listen.host === "::" ? "::1" : listen.host;
-  const host = anyAddress.includes(":") ? `[${anyAddress}]` : anyAddress;
-  return `${tlsCertFile === undefined ? "http" : "https"}://${host}:${listen.port}`;
 }

@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import { type Config, configWarnings, exposureProblems, readConfig } from "../config/config.js";
 import { defaultSpool, parseDatabaseLocation, textFromDatabaseLocation } from "../config/database-location.js";
 import { SETTINGS } from "../config/setting-list.js";
+import { textFromProblem } from "../providers/provider.js";
 import type { Sealer } from "../sealing/seal.js";
 import {
   addCommand,
@@ -17,7 +18,7 @@ import {
   writeLine,
   writeNote,
 } from "./command.js";
-import { loadSealer } from "./open-store.js";
+import { definitionProblems, loadSealer } from "./open-store.js";
 
 /** `relay config`: the settings of the environment. */
 export function addConfig(program: Command): void {
@@ -81,7 +82,7 @@ async function fileProblems(
     ...(await tlsProblems(config)),
     ...(await storeProblems(config, wrong.has("RELAY_DATABASE"), warn)),
     ...(wrong.has("RELAY_ADMIN_LISTEN") ? [] : await adminTokenProblems(config)),
-    ...(await definitionProblems(config)),
+    ...(await definitionProblems(config)).map((problem) => `RELAY_PROVIDERS: ${textFromProblem(problem)}`),
     ...(wrong.has("RELAY_DATABASE") ? [] : await spoolProblems(config)),
   ];
   return [...new Set(problems)];
@@ -158,18 +159,6 @@ async function spoolProblems({ spool, database }: Config): Promise<string[]> {
   const folder = spool ?? defaultSpool(database);
   if (existsSync(folder)) return folderProblems("RELAY_SPOOL", join(folder, "owner.spool"));
   return spool === undefined ? [] : folderProblems("RELAY_SPOOL", spool);
-}
-
-async function definitionProblems({ providers, allowLoopback }: Config): Promise<string[]> {
-  const { loadProviders } = await import("../providers/catalog.js");
-  const { ProviderDefinitionError, textFromProblem } = await import("../providers/provider.js");
-  try {
-    loadProviders({ paths: providers, allowLoopback });
-    return [];
-  } catch (error) {
-    if (!(error instanceof ProviderDefinitionError)) throw error;
-    return error.problems.map((problem) => `RELAY_PROVIDERS: ${textFromProblem(problem)}`);
-  }
 }
 
 /** The message of an error with one of these names, which is written for the operator. Rethrows any other error. */

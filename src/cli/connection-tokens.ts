@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Command } from "commander";
-import { addAudit } from "../admin/administration.js";
+import { auditAction } from "../admin/administration.js";
 import type { ImportCounts } from "../admin/import-connections.js";
 import type { Connection } from "../oauth/connection.js";
 import { isBareKey } from "../oauth/signing-key.js";
@@ -197,7 +197,7 @@ async function exportFrom(
   const applicationId = app === undefined ? undefined : (await applicationOf(store, app)).id;
   const providerName = provider === undefined ? undefined : requireProvider(catalog, provider).name;
   const resource = { name: "connections", publicKey: app ?? "" };
-  await addAudit(administrationOf(open), "relay connection export", resource);
+  await auditAction(administrationOf(open), "relay connection export", resource);
   const pages = exportConnections({ store, catalog, sealer, sealerOfTarget, applicationId, userId, providerName });
   return withProgress("", async (show) => {
     let [written, leftOut] = [0, 0];

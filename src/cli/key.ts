@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { addAudit } from "../admin/administration.js";
+import { auditAction } from "../admin/administration.js";
 import { addCommand, addGroup, failure, textFields, withProgress, writeResult } from "./command.js";
 import { administrationOf, loadSealer, type OpenStore, withStore } from "./open-store.js";
 
@@ -72,7 +72,7 @@ async function rotateKey(open: OpenStore, isAdded: boolean) {
   const { countLeftAnswers, spoolPlaceOf } = await import("../store/spool.js");
   const keyId = isAdded ? await addKey(config.keyFile) : open.sealer.currentKeyId;
   const resource = { name: `keys/${keyId}`, publicKey: "" };
-  await addAudit(administrationOf(open), "relay key rotate", resource);
+  await auditAction(administrationOf(open), "relay key rotate", resource);
   const sealer = await loadSealer(config.keyFile, true);
   const report = await withProgress("Sealing everything again…", (show) =>
     resealAll(store, sealer, (rows) => show(`Sealing everything again: ${rows} rows checked`)),

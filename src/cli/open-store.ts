@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { type Administration, createAuditStamps } from "../admin/administration.js";
 import { type Config, parseConfig } from "../config/config.js";
 import { type DatabaseLocation, textFromDatabaseLocation } from "../config/database-location.js";
-import type { Provider, ProviderCatalog } from "../providers/provider.js";
+import type { Provider, ProviderCatalog, ProviderProblem } from "../providers/provider.js";
 import type { Sealer } from "../sealing/seal.js";
 import type { Store } from "../store/store.js";
 import { failure, usageError, writeNote } from "./command.js";
@@ -99,6 +99,24 @@ export function configFromEnvironment(): Config {
   const parsed = parseConfig(process.env, process.execArgv);
   if ("problems" in parsed) throw usageError(parsed.problems.join("\n"));
   return parsed.config;
+}
+
+/** What is wrong with the operator's definitions, alone or with others: an alias may be taken. */
+export async function definitionProblems({
+  providers: paths,
+  allowLoopback,
+}: Pick<Config, "providers" | "allowLoopback">): Promise<readonly ProviderProblem[]> {
+  const [{ loadProviders }, { ProviderDefinitionError }] = await Promise.all([
+    import("../providers/catalog.js"),
+    import("../providers/provider.js"),
+  ]);
+  try {
+    loadProviders({ paths, allowLoopback });
+    return [];
+  } catch (error) {
+    if (error instanceof ProviderDefinitionError) return error.problems;
+    throw error;
+  }
 }
 
 /** Loads the shipped and the operator's definitions. Rejects with ProviderDefinitionError. */

@@ -27,7 +27,7 @@ const ENV_FILE = "--env-file";
 /** The commands, in the order of the help. */
 const COMMANDS = new Map<string, () => Promise<(program: Command) => void>>([
   ["start", async () => (await import("./start.js")).addStart],
-  ["serve", async () => (await import("./serve.js")).addServe],
+  ["serve", async () => (await import("./start.js")).addServe],
   ["demo", async () => (await import("./demo.js")).addDemo],
   ["app", async () => (await import("./app.js")).addApp],
   ["provider", async () => (await import("./provider.js")).addProvider],

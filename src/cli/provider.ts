@@ -28,7 +28,7 @@ import {
   writeLine,
   writeResult,
 } from "./command.js";
-import { configFromEnvironment, loadCatalog, requireProvider } from "./open-store.js";
+import { configFromEnvironment, definitionProblems, loadCatalog, requireProvider } from "./open-store.js";
 
 /** `relay provider`: the definitions, shipped and the operator's. */
 export function addProvider(program: Command): void {
@@ -146,7 +146,7 @@ async function checkDefinitions(targets: readonly string[], options: { readonly 
   const providers = results.flatMap((result) => ("provider" in result ? [result] : []));
   const problems = results.flatMap((result) => ("problems" in result ? result.problems : []));
   if (problems.length === 0 && files.length > 0)
-    problems.push(...(await clashes([...config.providers, ...files], config.allowLoopback)));
+    problems.push(...(await definitionProblems({ ...config, providers: [...config.providers, ...files] })));
   if (options.json) writeJson({ ok: problems.length === 0, providers, problems });
   else for (const checked of providers) writeLine(textFromChecked(checked));
   if (problems.length > 0) throw failure(problems.map(textFromProblem).join("\n"));
@@ -171,19 +171,6 @@ async function checkFile(file: string, allowLoopback: boolean): Promise<Checked>
   const text = (await readInputFile(file, MAX_DEFINITION_BYTES)).toString();
   const parsed = parseProvider(text, file, { allowLoopback });
   return "problems" in parsed ? parsed : checkedFrom(file, parsed.provider);
-}
-
-/** Problems that arise only together with other definitions, such as an alias that is taken. */
-async function clashes(paths: readonly string[], allowLoopback: boolean): Promise<readonly ProviderProblem[]> {
-  const { loadProviders } = await import("../providers/catalog.js");
-  const { ProviderDefinitionError } = await import("../providers/provider.js");
-  try {
-    loadProviders({ paths, allowLoopback });
-    return [];
-  } catch (error) {
-    if (error instanceof ProviderDefinitionError) return error.problems;
-    throw error;
-  }
 }
 
 type Fields = ReadonlyArray<readonly [name: string, value: string | undefined]>;

@@ -3,8 +3,9 @@ import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
-import { type Config, listenUrlFrom } from "../config/config.js";
+import { type Config, localUrlFrom } from "../config/config.js";
 import { defaultSpool } from "../config/database-location.js";
+import { SETTINGS } from "../config/setting-list.js";
 import { createSecretFile } from "../lib/secret-file.js";
 import type { ServiceUrls } from "../workers/worker.js";
 import { addCommand, ExitError, failure, isForOperator, usageError, writeNote, writeResult } from "./command.js";
@@ -28,8 +29,27 @@ this folder use them; elsewhere give the settings with --env-file. Standard outp
 async function start(): Promise<void> {
   // Workers run the same command line.
   if (cluster.isPrimary) await makeSettings();
+  await run((urls, config) => void tellStarted(urls, config));
+}
+
+/** `relay serve`: runs the service until SIGTERM or SIGINT. */
+export function addServe(program: Command): void {
+  addCommand(program, {
+    usage: "serve",
+    about:
+      "Run the relay until SIGTERM or SIGINT. Standard output has one JSON object per line, with or without --json.",
+    examples: ["RELAY_LISTEN=127.0.0.1:9000 relay serve"],
+    more: `Settings, all from the environment:\n${SETTINGS.map(settingText).join("\n")}`,
+  }).action(() => run());
+}
+
+function settingText({ name, fallback, about }: (typeof SETTINGS)[number]): string {
+  return `  ${name} (${fallback === "" ? "no default" : `default ${fallback}`})\n      ${about}`;
+}
+
+async function run(onListening?: (urls: ServiceUrls, config: Config) => void): Promise<void> {
   const { runService } = await import("../main.js");
-  const exitCode = await runService(process.env, process.execArgv, (urls, config) => void tellStarted(urls, config));
+  const exitCode = await runService(process.env, process.execArgv, onListening);
   // The reason was already printed.
   if (exitCode !== 0) throw new ExitError(exitCode === 2 ? 2 : 1, "");
 }
@@ -125,9 +145,7 @@ async function linkTo(config: Config): Promise<string> {
   if (!existsSync(adminTokenFile)) {
     throw usageError(`RELAY_ADMIN_TOKEN_FILE: ${resolve(adminTokenFile)} does not exist. ${START_FIRST}`);
   }
-  // A port that listens on all addresses is reached at the loopback address.
-  const host = { "0.0.0.0": "127.0.0.1", "::": "::1" }[adminListen.host] ?? adminListen.host;
-  return createLink(listenUrlFrom(config, { ...adminListen, host }), config, ` ${START_FIRST}`);
+  return createLink(localUrlFrom(config, adminListen), config, ` ${START_FIRST}`);
 }
 
 /**

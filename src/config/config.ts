@@ -96,6 +96,11 @@ export function listenUrlFrom({ tlsCertFile }: Pick<Config, "tlsCertFile">, { ho
   return `${tlsCertFile === undefined ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
+/** The same as this machine reaches it: a listener on all addresses is reached at the loopback address. */
+export function localUrlFrom(config: Pick<Config, "tlsCertFile">, { host, port }: ListenAddress): string {
+  return listenUrlFrom(config, { host: { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host, port });
+}
+
 /**
  * The origin at which browsers reach a listener: RELAY_PUBLIC_URL, or else its own address if that is https or
  * loopback. Undefined when the operator must set it: authorization codes must not travel in the clear, and the

@@ -156,7 +156,7 @@ export const TOKEN_GUARDS: readonly Guard[] = [
   ),
   guard(
     "call token: audit of a new one",
-    ['await addAudit(administration, "ApplicationService.CreateCallToken", resource); return made;', "return made;"],
+    ['await auditAction(administration, "ApplicationService.CreateCallToken", resource); return made;', "return made;"],
     ADMIN,
   ),
   guard("call token: an open door", ['if (callerAuth === "PUBLIC_KEY") writeNote(OPEN_DOOR);', ""], "cli/token"),
