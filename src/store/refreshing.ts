@@ -23,33 +23,15 @@ import { all, createStatement, type Database, first, type Operation, run } from 
 import { KEEP_ATTEMPT, textFromAttempt } from "./refresh-history.js";
 import { enqueueEvent } from "./webhooks.js";
 
-/** The part of the connection store that refreshing a token needs. */
-type RefreshStore = Pick<
-  ConnectionStore,
-  | "takeLease"
-  | "commitRefresh"
-  | "recordFailure"
-  | "extendLease"
-  | "freeLeases"
-  | "releaseLease"
-  | "requireReauthorization"
-  | "noteTrouble"
-  | "findEvidence"
-  | "findAbandoned"
-  | "findExpired"
->;
-
-/** Drop a row from the cache when it, or only its lease, has changed. */
-interface RefreshStoreOptions {
-  readonly forget: (connection: ConnectionKey) => () => void;
-  readonly forgetLease: (connection: ConnectionKey) => () => void;
-}
-
 /**
  * The leases of threats 3.3: every statement is a compare-and-swap on version or owner, by the store's clock. So no
  * lock or transaction is held during the request to the provider, and a late answer never overwrites a newer one.
  */
-export function createRefreshStore(database: Database, { forget, forgetLease }: RefreshStoreOptions): RefreshStore {
+export function createRefreshStore(
+  database: Database,
+  /** Drop a row from the cache when it, or only its lease, has changed. */
+  { forget, forgetLease }: Record<"forget" | "forgetLease", (connection: ConnectionKey) => () => void>,
+) {
   const read = (row: ConnectionRead) => connectionFromRow(row, database.now);
   return {
     async takeLease(connection, owner, leaseMs, skipsWait = false) {
@@ -80,7 +62,7 @@ export function createRefreshStore(database: Database, { forget, forgetLease }: 
       (await database.read(() => all(ABANDONED, { after_id: afterId, limit }))).map(read),
     findExpired: async (endedBefore, limit) =>
       (await database.read(() => all(EXPIRED, { ended_before: endedBefore, limit }))).filter(hasEnded).map(read),
-  };
+  } satisfies Partial<ConnectionStore>;
 }
 
 /** SQL for `isAhead()`, by the store's clock. */
@@ -112,15 +94,9 @@ const NOTICE = createStatement<{ id: string; lease_ms: number }>(
   `UPDATE connections SET lease_owner = NULL, lease_until = :clock + CAST(:lease_ms AS BIGINT) WHERE id = :id`,
 );
 
-interface TakeOptions {
-  readonly owner: string;
-  readonly leaseMs: number;
-  readonly skipsWait: boolean;
-}
-
 function* take(
   { id, version }: Connection,
-  { owner, leaseMs, skipsWait }: TakeOptions,
+  { owner, leaseMs, skipsWait }: { owner: string; leaseMs: number; skipsWait: boolean },
 ): Operation<LeaseRow | undefined> {
   const row = yield* first(SELECT_FREE, { id, version });
   if (row === undefined || (row.is_waiting && !skipsWait)) return undefined;
