@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type Sqlite from "better-sqlite3";
+import { keepNewest } from "../lib/keep-newest.js";
 import type { CacheOptions, Database, Operation, Query, Statement } from "./database.js";
 import { isBusy, storeErrorFrom } from "./sqlite-error.js";
 
@@ -253,7 +254,7 @@ export function createRowCaches(db: Sqlite.Database, onOperation: OnOperation = 
     endTurn,
     create<Row>(maxRows: number): RowCache<Row> {
       const rows = new Map<string, Row>();
-      const met = new Set<string>();
+      const met = new Map<string, undefined>();
       caches.push(rows);
       return {
         find(key, read) {
@@ -265,23 +266,12 @@ export function createRowCaches(db: Sqlite.Database, onOperation: OnOperation = 
           const row = read();
           onOperation("read", performance.now() - startedAt, false);
           if (row === undefined) return undefined;
-          if (isMetAgain(met, key, maxRows)) keep(rows, key, row, maxRows);
+          if (met.has(key)) keepNewest(rows, key, row, maxRows);
+          keepNewest(met, key, undefined, maxRows);
           return row;
         },
         forget: (key) => void rows.delete(key),
       };
     },
   };
-}
-
-function isMetAgain(met: Set<string>, key: string, maxKeys: number): boolean {
-  const isKnown = met.delete(key);
-  met.add(key);
-  if (met.size > maxKeys) met.delete(met.keys().next().value as string);
-  return isKnown;
-}
-
-function keep<Row>(rows: Map<string, Row>, key: string, row: Row, maxRows: number): void {
-  if (rows.size >= maxRows) rows.delete(rows.keys().next().value as string);
-  rows.set(key, row);
 }
