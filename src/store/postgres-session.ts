@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
 import { RelayError } from "../model/errors.js";
-import type { Statement } from "./database.js";
+import type { Query, Statement } from "./database.js";
 import {
   isConflict,
   isConnectionLost,
@@ -16,10 +16,8 @@ import type { OnOperation } from "./sqlite-driver.js";
 
 /** Statements over one connection. */
 export interface Queries {
-  all<Parameters, Row>(statement: Statement<Parameters, Row>, parameters: Parameters): Promise<Row[]>;
-  first<Parameters, Row>(statement: Statement<Parameters, Row>, parameters: Parameters): Promise<Row | undefined>;
-  /** Resolves to how many rows were changed. */
-  run<Parameters, Row>(statement: Statement<Parameters, Row>, parameters: Parameters): Promise<number>;
+  /** Resolves to the rows, the first row, or how many rows were changed, by the kind of the query. */
+  answer(query: Query): Promise<unknown>;
   /** Sends SQL in PostgreSQL's own dialect, unprepared: for statements that are used once or twice. */
   send(text: string, values?: readonly unknown[]): Promise<pg.QueryResult>;
 }
@@ -148,16 +146,14 @@ async function released<T>(client: pg.PoolClient, result: Promise<T>): Promise<T
 }
 
 function queriesOf(client: pg.PoolClient): Queries {
-  const query = async <Parameters, Row>(statement: Statement<Parameters, Row>, parameters: Parameters) => {
-    const { name, text, valuesFrom } = postgresStatement(statement);
-    const { rows, rowCount } = await send(client, { name, text, values: valuesFrom(parameters as object) });
-    decodeRows(rows);
-    return { rows: rows as Row[], count: rowCount ?? 0 };
-  };
   return {
-    all: async (statement, parameters) => (await query(statement, parameters)).rows,
-    first: async (statement, parameters) => (await query(statement, parameters)).rows[0],
-    run: async (statement, parameters) => (await query(statement, parameters)).count,
+    async answer({ kind, statement, parameters }) {
+      const { name, text, valuesFrom } = postgresStatement(statement);
+      const { rows, rowCount } = await send(client, { name, text, values: valuesFrom(parameters) });
+      if (kind === "run") return rowCount ?? 0;
+      decodeRows(rows);
+      return kind === "all" ? rows : rows[0];
+    },
     send: (text, values = []) => send(client, { text, values: [...values] }),
   };
 }

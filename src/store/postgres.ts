@@ -2,16 +2,7 @@ import { type PostgresLocation, textFromDatabaseLocation } from "../config/datab
 import { RelayError } from "../model/errors.js";
 import { createPostgresCallStore } from "./call-blocks.js";
 import { createFigureStore } from "./call-figures.js";
-import {
-  type Cache,
-  type CacheOptions,
-  createStatement,
-  type Database,
-  nothing,
-  type Operation,
-  type Query,
-  StoreOpenError,
-} from "./database.js";
+import { type Cache, type CacheOptions, type Database, nothing, type Operation, StoreOpenError } from "./database.js";
 import { createBatch, createLookupCache, type LookupCache } from "./lookup-cache.js";
 import { openErrorFrom, PostgresError } from "./postgres-error.js";
 import { createPool, type PostgresLimits } from "./postgres-pool.js";
@@ -28,10 +19,6 @@ export interface PostgresStore extends Store {
   readonly session: Session;
   close(): Promise<void>;
 }
-
-const IDENTITY = createStatement<object, { id: string }>("SELECT id FROM store_identity");
-/** Writes a row and waits for the disk, without changing a value. */
-const TOUCH = createStatement<object>("UPDATE relay_schema SET version = version WHERE id = 1");
 
 /**
  * Opens the store and migrates it to this version's schema. Rejects with StoreOpenError, whose message has neither user
@@ -55,7 +42,7 @@ export async function openPostgresStore(
     throw openErrorFrom(textFromDatabaseLocation(location), causeOf(error));
   }
   if (onHealth !== undefined) health = watchStore({ write: writeCheck(createSession(pool)) }, onHealth);
-  const { id = "" } = (await session.read(({ first }) => first(IDENTITY, {}))) ?? {};
+  const { rows } = await session.read(({ send }) => send("SELECT id FROM store_identity"));
   const database = createPostgresDatabase(session, now);
   let presence: Presence | undefined;
   return {
@@ -64,7 +51,7 @@ export async function openPostgresStore(
       figures: createFigureStore((work) => work(database)),
       health,
     }),
-    id,
+    id: rows[0]?.id ?? "",
     session,
     countConnections: () => countAtOnce(database),
     announce(spool) {
@@ -80,9 +67,13 @@ export async function openPostgresStore(
   };
 }
 
-/** The write check, on a session of its own, so that it does not count as an operation of the store. */
+/**
+ * The write check: writes a row and waits for the disk, without changing a value. On a session of its own, so that it
+ * does not count as an operation of the store.
+ */
 function writeCheck(session: Session): StoreCheck {
-  return { look: () => session.write(async ({ run }) => void (await run(TOUCH, {}))), everyMs: 10_000, retryMs: 1000 };
+  const touch = "UPDATE relay_schema SET version = version WHERE id = 1";
+  return { look: () => session.write(async ({ send }) => void (await send(touch))), everyMs: 10_000, retryMs: 1000 };
 }
 
 /** Whether the database holds values that a new key could not open. Rejects with StoreOpenError. */
@@ -180,7 +171,7 @@ async function complete<T>(operation: Operation<T>, queries: Queries): Promise<T
   while (!step.done) {
     let value: unknown;
     try {
-      value = await answerFrom(queries, step.value);
+      value = await queries.answer(step.value);
     } catch (error) {
       step = operation.throw(error);
       continue;
@@ -190,12 +181,6 @@ async function complete<T>(operation: Operation<T>, queries: Queries): Promise<T
   return step.value;
 }
 
-function answerFrom(queries: Queries, { kind, statement, parameters }: Query): Promise<unknown> {
-  return queries[kind](statement, parameters as never);
-}
-
-const ENCODING = createStatement<object, { encoding: string }>("SELECT current_setting('server_encoding') AS encoding");
-
 /** The schema version of a database, and the digest of the migrations that created it; null in old databases. */
 interface Schema {
   readonly version: number;
@@ -203,23 +188,6 @@ interface Schema {
 }
 
 const FIND_SCHEMA = "SELECT version, to_jsonb(relay_schema) ->> 'digest' AS digest FROM relay_schema WHERE id = 1";
-
-const SCHEMA = createStatement<object, Schema>(FIND_SCHEMA);
-
-const CREATE_VERSION = createStatement<object>(`CREATE TABLE IF NOT EXISTS relay_schema
-     (id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL, digest TEXT COLLATE "C")`);
-
-/** Old databases have the table without this column. */
-const ADD_DIGEST = createStatement<object>('ALTER TABLE relay_schema ADD COLUMN IF NOT EXISTS digest TEXT COLLATE "C"');
-
-const ADD_VERSION = createStatement<object>(
-  "INSERT INTO relay_schema (id, version) VALUES (1, 0) ON CONFLICT (id) DO NOTHING",
-);
-
-/** The row is the lock: its holder migrates, and the others then find the work done. */
-const LOCK_SCHEMA = createStatement<object, Schema>(`${FIND_SCHEMA} FOR UPDATE`);
-
-const SET_SCHEMA = createStatement<Schema>("UPDATE relay_schema SET version = :version, digest = :digest WHERE id = 1");
 
 /**
  * Applies the pending migrations, all of them or none, in one transaction; other processes wait for it. Resolves to the
@@ -238,9 +206,11 @@ export async function migratePostgres(
   if (from === to) return { from, to };
   await createVersion(session);
   return session.write(async (queries) => {
-    const locked = requireKnown(await queries.first(LOCK_SCHEMA, {}), database, migrations) ?? 0;
+    // The row is the lock: its holder migrates, and the others then find the work done.
+    const { rows } = await queries.send(`${FIND_SCHEMA} FOR UPDATE`);
+    const locked = requireKnown(rows[0], database, migrations) ?? 0;
     for (const sql of migrations.slice(locked)) await runScript(queries, sql);
-    await queries.run(SET_SCHEMA, { version: to, digest: digestOf(migrations) });
+    await queries.send("UPDATE relay_schema SET version = $1, digest = $2 WHERE id = 1", [to, digestOf(migrations)]);
     return { from: from ?? 0, to };
   });
 }
@@ -261,7 +231,7 @@ async function knownVersion(
 /** Undefined when the database has no relay schema. Rejects as the session does. */
 async function foundSchema(session: Session): Promise<Schema | undefined> {
   try {
-    return await session.read(({ first }) => first(SCHEMA, {}));
+    return (await session.read(({ send }) => send(FIND_SCHEMA))).rows[0];
   } catch (error) {
     // undefined_table (https://www.postgresql.org/docs/current/errcodes-appendix.html)
     if (error instanceof PostgresError && error.code === "42P01") return undefined;
@@ -272,13 +242,19 @@ async function foundSchema(session: Session): Promise<Schema | undefined> {
 /** Creates the version table. When two processes do so at once PostgreSQL refuses one of them, but the table exists. */
 async function createVersion(session: Session): Promise<void> {
   try {
-    await session.write(({ run }) => run(CREATE_VERSION, {}));
+    await session.write(({ send }) =>
+      send(
+        `CREATE TABLE IF NOT EXISTS relay_schema
+           (id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL, digest TEXT COLLATE "C")`,
+      ),
+    );
   } catch (error) {
     if (!(error instanceof PostgresError && /^(23505|42P07|42710)$/.test(error.code))) throw error;
   }
-  await session.write(async ({ run }) => {
-    await run(ADD_DIGEST, {});
-    await run(ADD_VERSION, {});
+  await session.write(async ({ send }) => {
+    // Old databases have the table without this column.
+    await send('ALTER TABLE relay_schema ADD COLUMN IF NOT EXISTS digest TEXT COLLATE "C"');
+    await send("INSERT INTO relay_schema (id, version) VALUES (1, 0) ON CONFLICT (id) DO NOTHING");
   });
 }
 
@@ -287,8 +263,9 @@ async function runScript({ send }: Queries, sql: string): Promise<void> {
 }
 
 async function requireUtf8(session: Session, database: string): Promise<void> {
-  const encoding = (await session.read(({ first }) => first(ENCODING, {})))?.encoding;
-  if (encoding?.toUpperCase() === "UTF8") return;
+  const { rows } = await session.read(({ send }) => send("SELECT current_setting('server_encoding') AS encoding"));
+  const { encoding } = rows[0];
+  if (encoding.toUpperCase() === "UTF8") return;
   throw new StoreOpenError(database, `has the encoding ${encoding}; create it with ENCODING 'UTF8'`);
 }
 

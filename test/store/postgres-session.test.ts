@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
 import { UnconfirmedWriteError } from "../../src/model/errors.js";
 import type { Connection, Lease, RefreshedTokens } from "../../src/oauth/connection.js";
-import { createStatement } from "../../src/store/database.js";
 import { openPostgresStore, type PostgresStore } from "../../src/store/postgres.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { createTestDatabase, POSTGRES_URL, type TestDatabase } from "../support/postgres.js";
@@ -58,12 +57,12 @@ const tokens = (text: string): RefreshedTokens => ({
   expiresAt: undefined,
 });
 
-const PID = createStatement<object, { pid: number }>("SELECT pg_backend_pid() AS pid, pg_sleep(0.05)");
+const PID = "SELECT pg_backend_pid() AS pid, pg_sleep(0.05)";
 
 /** Has the server end every connection of a store, idle as they are. */
 async function endConnections({ session }: PostgresStore): Promise<void> {
-  const rows = await Promise.all([1, 2, 3].map(() => session.read(({ first }) => first(PID, {}))));
-  for (const row of rows) await database.query("SELECT pg_terminate_backend($1)", [row?.pid]);
+  const found = await Promise.all([1, 2, 3].map(() => session.read(({ send }) => send(PID))));
+  for (const { rows } of found) await database.query("SELECT pg_terminate_backend($1)", [rows[0].pid]);
 }
 
 describe.skipIf(POSTGRES_URL === undefined)("a connection that ends", () => {
@@ -154,8 +153,8 @@ describe.skipIf(POSTGRES_URL === undefined)("a server that does not answer in ti
     // Made before, so that no statement needs long.
     await open();
     const store = await open(database.url, 1000);
-    const slow = createStatement<object>("SELECT pg_sleep(0.6)");
-    const work = () => store.session.read(async ({ run }) => [await run(slow, {}), await run(slow, {})]);
+    const slow = "SELECT pg_sleep(0.6)";
+    const work = () => store.session.read(async ({ send }) => [await send(slow), await send(slow)]);
     const results = await Promise.allSettled([work(), work(), work(), store.ready()]);
     expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled", "rejected"]);
   });
@@ -165,18 +164,16 @@ describe.skipIf(POSTGRES_URL === undefined)("transactions that are in each other
   it("are run again, and both are done", async () => {
     const store = await open();
     for (const id of ["a", "b"]) await store.applications.create(applicationForTest(sealer, { id, name: "" }));
-    const append = createStatement<{ id: string }>(
-      "UPDATE applications SET name = name || '\\x2b'::bytea WHERE id = :id",
-    );
+    const append = "UPDATE applications SET name = name || '\\x2b'::bytea WHERE id = $1";
     let waiting = 0;
     let bothHaveOne: () => void = () => {};
     const both = new Promise<void>((resolve) => (bothHaveOne = resolve));
     const work = (first: string, second: string) =>
-      store.session.write(async ({ run }) => {
-        await run(append, { id: first });
+      store.session.write(async ({ send }) => {
+        await send(append, [first]);
         if (++waiting === 2) bothHaveOne();
         await both;
-        await run(append, { id: second });
+        await send(append, [second]);
       });
     await Promise.all([work("a", "b"), work("b", "a")]);
     expect((await store.applications.list()).map(({ name }) => name)).toEqual(["++", "++"]);
@@ -187,8 +184,8 @@ describe.skipIf(POSTGRES_URL === undefined)("transactions that are in each other
 describe.skipIf(POSTGRES_URL === undefined)("openPostgresStore()", () => {
   const withOption = (option: string) => database.url.replace(/$/, encodeURIComponent(` -c ${option}`));
   const setting = async (store: PostgresStore, name: string) => {
-    const show = createStatement<object, { value: string }>(`SELECT current_setting('${name}') AS value`);
-    return (await store.session.read(({ first }) => first(show, {})))?.value;
+    const { rows } = await store.session.read(({ send }) => send("SELECT current_setting($1) AS value", [name]));
+    return rows[0].value;
   };
 
   it("bounds statements and transactions, and makes commits durable that would not be", async () => {
