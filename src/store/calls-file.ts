@@ -1,20 +1,12 @@
 import type Sqlite from "better-sqlite3";
 import { RelayError } from "../model/errors.js";
 import type { CallBlock } from "../records/call-block.js";
-import type { FigureStore } from "../records/figures.js";
-import { type CallBlockStore, createCallBlockStore, rowFromBlock, TRIM } from "./call-blocks.js";
+import { createCallBlockStore, rowFromBlock, TRIM } from "./call-blocks.js";
 import { createFigureStore, FIGURES_TABLE } from "./call-figures.js";
 import { createStatement, type Database, first, type Operation, run } from "./database.js";
 import { type DatabaseKind, openDatabase } from "./open-database.js";
 import { createSqliteDatabase } from "./sqlite-driver.js";
 import { identityOf, isDamage, moveAside } from "./sqlite-error.js";
-
-/** Records of calls in SQLite. */
-interface CallsFile extends CallBlockStore {
-  /** Kept in the same file. */
-  readonly figures: FigureStore;
-  close(): void;
-}
 
 /** What the file of call records needs. */
 interface CallsFileOptions {
@@ -31,7 +23,7 @@ interface CallsFileOptions {
  *
  * @param path the database's.
  */
-export function createCallsFile(path: string, { exists, onDamaged }: CallsFileOptions): CallsFile {
+export function createCallsFile(path: string, { exists, onDamaged }: CallsFileOptions) {
   const file = new LazyFile(`${path}-calls`, onDamaged);
   const store = createCallBlockStore({
     use: (work, ifNone) => file.use(work, ifNone),

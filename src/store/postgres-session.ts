@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
 import { RelayError } from "../model/errors.js";
-import type { Query, Statement } from "./database.js";
+import type { Query } from "./database.js";
 import {
   isConflict,
   isConnectionLost,
@@ -147,12 +147,11 @@ async function released<T>(client: pg.PoolClient, result: Promise<T>): Promise<T
 
 function queriesOf(client: pg.PoolClient): Queries {
   return {
-    async answer({ kind, statement, parameters }) {
-      const { name, text, valuesFrom } = postgresStatement(statement);
-      const { rows, rowCount } = await send(client, { name, text, values: valuesFrom(parameters) });
-      if (kind === "run") return rowCount ?? 0;
+    async answer(query) {
+      const { rows, rowCount } = await send(client, postgresQuery(query));
+      if (query.kind === "run") return rowCount ?? 0;
       decodeRows(rows);
-      return kind === "all" ? rows : rows[0];
+      return query.kind === "all" ? rows : rows[0];
     },
     send: (text, values = []) => send(client, { text, values: [...values] }),
   };
@@ -181,36 +180,19 @@ const CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
  * Columns and parameters with text from outside, which is kept as UTF-8 bytes; no other column has one of these names.
  * In SQL, `convert_from(user_id, 'UTF8')` shows the text.
  */
-const OTHERS_TEXT: ReadonlySet<string> = new Set([
-  "actor",
-  "client_id",
-  "key_start",
-  "name",
-  "public_key",
-  "scope",
-  "token_type",
-  "uri",
-  "user_id",
-  "user_start",
-]);
+const OTHERS_TEXT: ReadonlySet<string> = new Set(
+  "actor client_id key_start name public_key scope token_type uri user_id user_start".split(" "),
+);
 
-/** A statement in PostgreSQL's form. */
-interface PostgresStatement {
-  readonly name: string;
-  readonly text: string;
-  /** Values in the order of the text's `$1`, `$2`, … */
-  valuesFrom(parameters: object): unknown[];
-}
-
-/** Translates a statement. The result is not cached: it takes 3 µs for a look-up, and the caches make those rare. */
-function postgresStatement({ name, sql }: Statement<never, never>): PostgresStatement {
+/** Translates a query. The text is not cached: it takes 3 µs for a look-up, and the caches make those rare. */
+function postgresQuery({ statement: { name, sql }, parameters }: Query): pg.QueryConfig {
   const names: string[] = [];
   const text = postgresSql(sql).replace(/(?<!:):([a-z_]+)/g, (_, parameter: string) => {
     if (parameter === "clock") return CLOCK;
     if (!names.includes(parameter)) names.push(parameter);
     return `$${names.indexOf(parameter) + 1}`;
   });
-  return { name, text, valuesFrom: (parameters) => names.map((each) => encoded(each, parameterOf(parameters, each))) };
+  return { name, text, values: names.map((each) => encoded(each, parameterOf(parameters, each))) };
 }
 
 function postgresSql(sql: string): string {

@@ -122,14 +122,8 @@ function causeOf(error: unknown): unknown {
   return error instanceof RelayError ? (error.cause as PostgresError) : error;
 }
 
-/** Runs operations in PostgreSQL. */
-interface PostgresDatabase extends Database {
-  /** Stops the background reads of its caches. */
-  close(): void;
-}
-
-/** @param now the clock of this process, milliseconds since the epoch. */
-function createPostgresDatabase(session: Session, now: () => number = Date.now): PostgresDatabase {
+/** Runs operations in PostgreSQL. @param now the clock of this process, milliseconds since the epoch. */
+function createPostgresDatabase(session: Session, now = Date.now): Database & { close(): void } {
   const caches: Array<Pick<LookupCache<unknown>, "forgetAll" | "close">> = [];
   const forgetAll = () => {
     for (const cache of caches) cache.forgetAll();
@@ -160,6 +154,7 @@ function createPostgresDatabase(session: Session, now: () => number = Date.now):
         forgetFound: nothing,
       };
     },
+    /** Stops the background reads of its caches. */
     close() {
       for (const cache of caches) cache.close();
     },

@@ -133,13 +133,8 @@ function createWriteCheck(db: Database.Database, requireInPlace: () => void): St
   return { look, everyMs: 10_000, retryMs: 1000 };
 }
 
-/** A check that walks over all pages, and can be stopped. */
-interface PageWalk extends StoreCheck {
-  close(): void;
-}
-
-/** Reads every page in use, on a separate connection, whose page cache is empty. */
-function createPagesCheck(file: string): PageWalk {
+/** Reads every page in use, on a separate connection, whose page cache is empty. Closing it ends the reading. */
+function createPagesCheck(file: string) {
   let walk: Walk | undefined;
   return {
     everyMs: 60_000,
