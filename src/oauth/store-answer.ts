@@ -171,8 +171,9 @@ export async function storeLeftAnswer(
   return connections.commitRefresh(connection, resealed, now());
 }
 
-/** Sealed columns of a connection. */
-export type ConnectionColumn = "access_token" | "refresh_token" | "previous_refresh_token" | "id_token";
+/** The sealed columns of a connection. */
+export const TOKEN_COLUMNS = ["access_token", "refresh_token", "previous_refresh_token", "id_token"] as const;
+export type ConnectionColumn = (typeof TOKEN_COLUMNS)[number];
 
 /**
  * The binding that a connection's token is sealed for. A token that moves to another column, such as a refresh token

@@ -1,4 +1,4 @@
-import type { ConnectionColumn } from "../oauth/store-answer.js";
+import { TOKEN_COLUMNS } from "../oauth/store-answer.js";
 import { all, createStatement, type Database, type Operation, run, type Statement } from "./database.js";
 
 /** A table with sealed columns, which `relay key rotate` must reseal. */
@@ -11,51 +11,18 @@ interface SealedTable {
   readonly columns: readonly string[];
 }
 
-const CONNECTION_TOKENS = [
-  "access_token",
-  "refresh_token",
-  "previous_refresh_token",
-  "id_token",
-] as const satisfies readonly ConnectionColumn[];
-
 /** Every table that has sealed columns. A new one must be added here. */
 const SEALED_TABLES: readonly SealedTable[] = [
+  { name: "applications", applicationId: "id", columns: ["private_key_hash"] },
   {
-    name: "applications",
-    applicationId: "id",
-    columns: ["private_key_hash"],
+    ...{ name: "connections", columns: TOKEN_COLUMNS },
+    ...{ applicationId: "application_id", userId: "user_id", providerName: "provider_name" },
   },
-  {
-    name: "connections",
-    applicationId: "application_id",
-    userId: "user_id",
-    providerName: "provider_name",
-    columns: CONNECTION_TOKENS,
-  },
-  {
-    name: "oauth_clients",
-    applicationId: "application_id",
-    providerName: "provider_name",
-    columns: ["client_secret"],
-  },
-  {
-    name: "tickets",
-    applicationId: "application_id",
-    userId: "user_id",
-    columns: ["payload"],
-  },
-  {
-    name: "webhook_endpoints",
-    applicationId: "id",
-    columns: ["secret"],
-  },
-  {
-    name: "call_captures",
-    applicationId: "application_id",
-    // The call's id, so that a capture opens only for its own call.
-    userId: "id",
-    columns: ["content"],
-  },
+  { name: "oauth_clients", applicationId: "application_id", providerName: "provider_name", columns: ["client_secret"] },
+  { name: "tickets", applicationId: "application_id", userId: "user_id", columns: ["payload"] },
+  { name: "webhook_endpoints", applicationId: "id", columns: ["secret"] },
+  // In place of the user: the call's id, so that a capture opens only for its own call.
+  { name: "call_captures", applicationId: "application_id", userId: "id", columns: ["content"] },
 ];
 
 /** The sealed values of one row. */
