@@ -1,4 +1,5 @@
 import type { BlockFilter, CallBlock, CallStore, StoredBlock } from "../records/call-block.js";
+import type { UseDatabase } from "./call-figures.js";
 import { all, createStatement, type Database, first, nothing, type Operation, run } from "./database.js";
 
 /** Records of calls, with the method that deleting an application needs. */
@@ -9,12 +10,7 @@ export interface CallBlockStore extends CallStore {
 
 /** What differs between SQLite, which keeps blocks in a separate file, and PostgreSQL. */
 interface CallBlockOptions {
-  /**
-   * Uses the database that holds the blocks.
-   *
-   * @param ifNone the result when there is no database yet; without it, one is created.
-   */
-  use<T>(work: (database: Database) => Promise<T>, ifNone?: { readonly answer: T }): Promise<T>;
+  readonly use: UseDatabase;
   readonly append: CallStore["append"];
   /** The last sequence number that was assigned. */
   lastSequence(): Operation<number>;

@@ -103,11 +103,11 @@ const DELETE_MERGED = createStatement<SubjectOfSpan & { into: string; last: stri
 const SLICE = 300;
 
 /**
- * Uses the database that holds the table.
+ * Uses the database that holds a table.
  *
  * @param ifNone the result when there is no database yet; without it, one is created.
  */
-type UseDatabase = <T>(work: (database: Database) => Promise<T>, ifNone?: { readonly answer: T }) => Promise<T>;
+export type UseDatabase = <T>(work: (database: Database) => Promise<T>, ifNone?: { readonly answer: T }) => Promise<T>;
 
 /** Opens the table of figures. */
 export function createFigureStore(use: UseDatabase): FigureStore {

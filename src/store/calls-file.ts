@@ -2,7 +2,7 @@ import type Sqlite from "better-sqlite3";
 import { RelayError } from "../model/errors.js";
 import type { CallBlock } from "../records/call-block.js";
 import { createCallBlockStore, rowFromBlock, TRIM } from "./call-blocks.js";
-import { createFigureStore, FIGURES_TABLE } from "./call-figures.js";
+import { createFigureStore, FIGURES_TABLE, type UseDatabase } from "./call-figures.js";
 import { createStatement, type Database, first, type Operation, run } from "./database.js";
 import { type DatabaseKind, openDatabase } from "./open-database.js";
 import { createSqliteDatabase } from "./sqlite-driver.js";
@@ -25,20 +25,20 @@ interface CallsFileOptions {
  */
 export function createCallsFile(path: string, { exists, onDamaged }: CallsFileOptions) {
   const file = new LazyFile(`${path}-calls`, onDamaged);
+  const use: UseDatabase = (work, ifNone) => file.use(work, ifNone);
   const store = createCallBlockStore({
-    use: (work, ifNone) => file.use(work, ifNone),
+    use,
     async append(blocks, maxCalls) {
       const kept = blocks.filter(({ applicationId }) => exists(applicationId));
       if (kept.length === 0) return 0;
-      await file.use((database) => database.write(() => append(kept, maxCalls)));
+      await use((database) => database.write(() => append(kept, maxCalls)));
       return kept.reduce((sum, { count }) => sum + count, 0);
     },
     *lastSequence() {
       return (yield* first(LAST, {}))?.seq ?? 0;
     },
   });
-  const figures = createFigureStore((work, ifNone) => file.use(work, ifNone));
-  return { ...store, figures, close: () => file.close() };
+  return { ...store, figures: createFigureStore(use), close: () => file.close() };
 }
 
 /** SQLite keeps this row when blocks are deleted, so numbers are never reused. */
