@@ -3,11 +3,14 @@ import Database from "better-sqlite3";
 import { RelayError } from "../model/errors.js";
 import { StoreOpenError } from "./database.js";
 
+/** The message while another process holds the lock. */
+export const LOCKED = "The relay's store is locked by another process. Try again.";
+
 /** SQLite's primary codes that mean that the store cannot be used, whatever the statement. */
 const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
-  ["SQLITE_BUSY", "The relay's store is locked by another process. Try again."],
-  ["SQLITE_LOCKED", "The relay's store is locked by another process. Try again."],
-  ["SQLITE_PROTOCOL", "The relay's store is locked by another process. Try again."],
+  ["SQLITE_BUSY", LOCKED],
+  ["SQLITE_LOCKED", LOCKED],
+  ["SQLITE_PROTOCOL", LOCKED],
   ["SQLITE_FULL", "The relay's store is full. The operator must make room on its disk."],
   ["SQLITE_READONLY", "The relay's store cannot be written to. The operator must check its files."],
   ["SQLITE_IOERR", "The relay's store cannot be read or written to. The operator must check its disk."],
@@ -21,8 +24,7 @@ const UNAVAILABLE: ReadonlyMap<string, string> = new Map([
 
 /** Whether another connection holds the lock, so that a retry may work. */
 export function isBusy(error: unknown): boolean {
-  const code = primaryCodeOf(error);
-  return code === "SQLITE_BUSY" || code === "SQLITE_LOCKED" || code === "SQLITE_PROTOCOL";
+  return UNAVAILABLE.get(primaryCodeOf(error) ?? "") === LOCKED;
 }
 
 /** Converts an error for the store's callers: STORE_UNAVAILABLE by SQLite's code; other errors are faults and stay. */

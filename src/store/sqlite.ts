@@ -5,7 +5,7 @@ import { RelayError } from "../model/errors.js";
 import { createCallsFile } from "./calls-file.js";
 import { openDatabase, storeIdOf } from "./open-database.js";
 import { createSqliteDatabase, type OnOperation } from "./sqlite-driver.js";
-import { identityOf, isBusy, storeErrorFrom } from "./sqlite-error.js";
+import { identityOf, isBusy, LOCKED, storeErrorFrom } from "./sqlite-error.js";
 import { createTables, type Store, type StoreOptions } from "./store.js";
 import {
   countInSlices,
@@ -73,7 +73,6 @@ function watchFile(db: Database.Database, path: string, requireInPlace: () => vo
 
 const REPLACED =
   "The relay's database file was moved, deleted or replaced while the relay was running. The relay no longer writes: the operator must put the files back, or stop the relay before putting other files in their place.";
-const LOCKED = "The relay's store is locked by another process. Try again.";
 
 /** How long the write check waits for a lock, in milliseconds: transactions of other processes end sooner. */
 const MAX_BUSY_MS = 2000;
