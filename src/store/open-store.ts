@@ -1,11 +1,13 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import Database from "better-sqlite3";
 import type { DatabaseLocation } from "../config/database-location.js";
 import type { Sealer } from "../sealing/seal.js";
 import { StoreOpenError } from "./database.js";
 import { assertKnownVersion, databaseFile, isCurrent } from "./open-database.js";
 import type { PostgresLimits } from "./postgres-pool.js";
 import { createKeyCheckStore, createSealedRows } from "./sealed-rows.js";
+import { openSqliteStore, readPages } from "./sqlite.js";
 import { createSqliteDatabase } from "./sqlite-driver.js";
 import { isDamage, openErrorFrom } from "./sqlite-error.js";
 import type { Store, StoreListeners, StoreState } from "./store.js";
@@ -24,10 +26,7 @@ export interface StoreConfig {
  */
 export async function openStore(config: StoreConfig, listeners: StoreListeners = {}): Promise<Store> {
   const { database } = config;
-  if (database.kind === "sqlite") {
-    const { openSqliteStore } = await import("./sqlite.js");
-    return openSqliteStore(database.path, listeners);
-  }
+  if (database.kind === "sqlite") return openSqliteStore(database.path, listeners);
   const { openPostgresStore } = await import("./postgres.js");
   return openPostgresStore(database, limitsFrom(config), listeners);
 }
@@ -90,15 +89,13 @@ async function inspectSqlite(file: string, judge: (store: KeyedStore) => Promise
   }
 }
 
-async function isReadWhole(file: string): Promise<boolean> {
-  const { readPages } = await import("./sqlite.js");
+function isReadWhole(file: string): Promise<boolean> {
   return readPages(file, MAX_READ_MS).catch((cause: unknown) => {
     throw isDamage(cause) ? new StoreOpenError(file, DAMAGED, { cause }) : cause;
   });
 }
 
 async function judgeSqlite(file: string, judge: (store: KeyedStore) => Promise<unknown>): Promise<StoreState> {
-  const { default: Database } = await import("better-sqlite3");
   const db = new Database(file, { fileMustExist: true, timeout: TIMEOUT_MS });
   try {
     assertKnownVersion(db, file);
