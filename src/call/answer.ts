@@ -31,20 +31,10 @@ export interface LargeAnswerOptions extends WorkLimits {
 }
 
 /** Hop-by-hop fields (RFC 9110 section 7.6.1), and cookies, which nobody may receive. */
-const DROPPED = new Set([
-  "connection",
-  "http2-settings",
-  "keep-alive",
-  "proxy-connection",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "set-cookie",
-  "set-cookie2",
-]);
+const DROPPED = new Set(
+  `connection http2-settings keep-alive proxy-connection proxy-authenticate proxy-authorization te trailer
+   transfer-encoding upgrade set-cookie set-cookie2`.split(/\s+/),
+);
 
 /**
  * Maps a provider's answer to what may leave the relay: fields filtered, body mapped, secrets redacted from both. No

@@ -61,24 +61,14 @@ export type TokenVerdict =
 type FailedAnswer = "no_answer" | "server_error" | "rate_limited" | "unreadable" | "clock_differs";
 
 /** Codes that blame the client, not the user (RFC 6749 section 5.2), and what GitHub and Slack send instead. */
-const MISCONFIGURED = new Set([
-  "invalid_client",
-  "incorrect_client_credentials",
-  "invalid_client_id",
-  "bad_client_secret",
-]);
+const MISCONFIGURED = new Set(
+  "invalid_client incorrect_client_credentials invalid_client_id bad_client_secret".split(" "),
+);
 /** Codes that are shown unchanged: those of RFC 6749 section 5.2 and of OpenID Connect Core section 3.1.2.6. */
-const KNOWN = new Set([
-  "invalid_request",
-  "unauthorized_client",
-  "unsupported_grant_type",
-  "invalid_scope",
-  "access_denied",
-  "interaction_required",
-  "login_required",
-  "account_selection_required",
-  "consent_required",
-]);
+const KNOWN = new Set(
+  `invalid_request unauthorized_client unsupported_grant_type invalid_scope
+   access_denied interaction_required login_required account_selection_required consent_required`.split(/\s+/),
+);
 const TRANSIENT = /^(?:temporarily_unavailable|server_error|service_unavailable|internal_(?:server_)?error)$/i;
 const RATE_LIMITED = /^slow_down$|rate.?limit|too.?many|throttl|quota/i;
 /** A larger answer is not a token response (threats 3.5). */

@@ -164,29 +164,17 @@ function parseDefaultExpiresIn(
 
 const PARAMETER = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/;
 /** Parameters of the authorization request that the relay sets itself (RFC 6749 section 4.1.1, RFC 7636). */
-const AUTHORIZATION_PARAMETERS: ReadonlySet<string> = new Set([
-  "response_type",
-  "client_id",
-  "scope",
-  "state",
-  "code_challenge",
-  "code_challenge_method",
-]);
+const AUTHORIZATION_PARAMETERS: ReadonlySet<string> = new Set(
+  "response_type client_id scope state code_challenge code_challenge_method".split(" "),
+);
 /**
  * Parameters of token requests that the relay sets itself (RFC 6749 sections 2.3.1, 4.1.3 and 6, RFC 7636 section 4.5,
  * RFC 7521 section 4.2).
  */
-const TOKEN_PARAMETERS: ReadonlySet<string> = new Set([
-  "grant_type",
-  "code",
-  "redirect_uri",
-  "client_id",
-  "client_secret",
-  "client_assertion",
-  "client_assertion_type",
-  "code_verifier",
-  "refresh_token",
-]);
+const TOKEN_PARAMETERS: ReadonlySet<string> = new Set(
+  `grant_type code redirect_uri client_id client_secret client_assertion client_assertion_type
+   code_verifier refresh_token`.split(/\s+/),
+);
 /**
  * The members of `oauth2` that hold parameters, each with the names it must not contain. codeParameters and
  * refreshParameters may set grant_type, which differs per grant. They may also set redirect_uri: some providers have

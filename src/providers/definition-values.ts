@@ -14,15 +14,9 @@ const LABEL = /^[^\p{C}\p{Zl}\p{Zp}]{0,200}$/u;
 const HELP = /^[^\p{C}\p{Zl}\p{Zp}]{0,500}$/u;
 const CALLBACK_PARAMETER = /^[A-Za-z][A-Za-z0-9._-]{0,63}$/;
 /** Parameters of RFC 6749 sections 4.1.2 and 4.1.2.1, RFC 9207 and RFC 5849 section 2.2. */
-const ANSWER_PARAMETERS: ReadonlySet<string> = new Set([
-  "code",
-  "state",
-  "error",
-  "error_description",
-  "iss",
-  "oauth_token",
-  "oauth_verifier",
-]);
+const ANSWER_PARAMETERS: ReadonlySet<string> = new Set(
+  "code state error error_description iss oauth_token oauth_verifier".split(" "),
+);
 /** Tokens of RFC 6749 section 5.1 and RFC 5849 section 2.3. */
 const TOKEN_MEMBER =
   /(?:^|\.)(?:access_token|refresh_token|id_token|oauth_token|oauth_token_secret|oauth_session_handle)$/;

@@ -34,26 +34,10 @@ const IN_BRACES = /\{([^{}]*)\}/g;
 const MAX_EXPANSIONS = 1000;
 const MAX_HOST_LENGTH = 253;
 /** Query parameters of a connect url, which also carries the parameters of a template. */
-export const CONNECT_PARAMETERS: ReadonlySet<string> = new Set([
-  "public_key",
-  "user_id",
-  "user_signature",
-  "private_key",
-  "redirect_uri",
-  "opener_origin",
-  "scope",
-  "state",
-  "code",
-  "link",
-  "session",
-  "providers",
-  "provider",
-  "error",
-  "outcome",
-  "answer",
-  "action",
-  "iss",
-]);
+export const CONNECT_PARAMETERS: ReadonlySet<string> = new Set(
+  `public_key user_id user_signature private_key redirect_uri opener_origin scope state code
+   link session providers provider error outcome answer action iss`.split(/\s+/),
+);
 
 /** One DNS label, as a parameter captures it. */
 const LABEL_SOURCE = "([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)";

@@ -94,27 +94,12 @@ function writeWhole(response: HttpResponse, statusCode: number, fields: Record<s
  * server in front of the relay acts on them. Any other name might be one that something acts on, such as
  * X-Accel-Redirect, X-LiteSpeed-Location, CDN-Cache-Control or Location.
  */
-const KEPT = new Set([
-  "accept-patch",
-  "accept-post",
-  "accept-ranges",
-  "allow",
-  "content-digest",
-  "content-disposition",
-  "content-language",
-  "content-md5",
-  "content-range",
-  "content-type",
-  "deprecation",
-  "digest",
-  "etag",
-  "last-modified",
-  "link",
-  "repr-digest",
-  "retry-after",
-  "sunset",
-  "warning",
-]);
+const KEPT = new Set(
+  `accept-patch accept-post accept-ranges allow content-digest content-disposition content-language content-md5
+   content-range content-type deprecation digest etag last-modified link repr-digest retry-after sunset warning`.split(
+    /\s+/,
+  ),
+);
 
 /**
  * Patterns of such fields: rate limits, paging and counts, ids, scopes, versions, checksums, prefixes of large APIs.
