@@ -91,6 +91,18 @@ function expectation(field: DescMessage["fields"][number]): string {
   return field.scalar === ScalarType.BOOL ? "true or false" : "a string";
 }
 
+/** Finds one of the known words; the first is the default. */
+export function parseChoice<const Word extends string>(
+  known: readonly [Word, ...Word[]],
+  text: string,
+  field: string,
+  report: Report,
+): Word {
+  const word = text === "" ? known[0] : known.find((each) => each === text);
+  if (word === undefined) report(field, `must be one of ${known.join(", ")}`);
+  return word ?? known[0];
+}
+
 /** Reports faults that no single member has, such as a duplicate key. */
 function reportWhole(error: unknown, report: Report): void {
   const key = error instanceof Error ? /duplicate object key "([^"]{1,64})"/.exec(error.message)?.[1] : undefined;

@@ -6,6 +6,7 @@ import type {
 } from "../../gen/relay/admin/v1/provider_pb.js";
 import { isTemplate, namesIn } from "./connection-value.js";
 import { isDroppedHeader } from "./credential.js";
+import { parseChoice } from "./definition-json.js";
 import { parseValues } from "./definition-values.js";
 import { type EndpointPolicy, endpointProblem } from "./endpoint.js";
 import {
@@ -15,11 +16,11 @@ import {
   type Credential,
   hasTokens,
   KEY_VALUES,
+  OAUTH1_ENDPOINTS,
   type OAuth1,
   type Provider,
   type Report,
   SIGNATURE_METHODS,
-  type SignatureMethod,
 } from "./provider.js";
 
 /** The default credential value of each kind. */
@@ -207,7 +208,6 @@ function placeName(place: Credential): string {
   return place.kind === "header" ? `${place.name}:` : `?${place.parameter.toLowerCase()}`;
 }
 
-const ENDPOINTS = ["temporaryCredentialEndpoint", "authorizationEndpoint", "tokenEndpoint"] as const;
 /** A quoted-string (RFC 9110 section 5.6.4) without the quotes and backslashes that would need escaping. */
 const REALM = /^[\x20\x21\x23-\x5b\x5d-\x7e]{0,256}$/;
 /** The relay sets the parameters of RFC 5849 itself. */
@@ -216,7 +216,7 @@ const PARAMETER = /^(?!oauth_)[A-Za-z][A-Za-z0-9._-]{0,63}$/;
 /** Parses the `oauth1` member of a definition. */
 export function parseOAuth1(definition: OAuth1Definition, policy: EndpointPolicy, report: Report): OAuth1 {
   const { realm, scopeParameter } = definition;
-  const [temporaryCredentialEndpoint, authorizationEndpoint, tokenEndpoint] = ENDPOINTS.map((field) =>
+  const [temporaryCredentialEndpoint, authorizationEndpoint, tokenEndpoint] = OAUTH1_ENDPOINTS.map((field) =>
     parseEndpoint(definition, field, policy, report),
   );
   const unknown = namesIn(realm).find((name) => !policy.names.has(name));
@@ -228,7 +228,7 @@ export function parseOAuth1(definition: OAuth1Definition, policy: EndpointPolicy
     temporaryCredentialEndpoint,
     authorizationEndpoint,
     tokenEndpoint,
-    signatureMethod: parseSignatureMethod(definition.signatureMethod, report),
+    signatureMethod: parseChoice(SIGNATURE_METHODS, definition.signatureMethod, "oauth1.signatureMethod", report),
     realm,
     scopeParameter: scopeParameter || undefined,
   };
@@ -237,22 +237,16 @@ export function parseOAuth1(definition: OAuth1Definition, policy: EndpointPolicy
 /** Either all three endpoints are present, or none. */
 function parseEndpoint(
   definition: OAuth1Definition,
-  field: (typeof ENDPOINTS)[number],
+  field: (typeof OAUTH1_ENDPOINTS)[number],
   policy: EndpointPolicy,
   report: Report,
 ): string | undefined {
   const text = definition[field];
   const problem = text === "" ? undefined : endpointProblem(text, policy);
   if (problem !== undefined) report(`oauth1.${field}`, problem);
-  else if (text === "" && ENDPOINTS.some((other) => definition[other] !== ""))
+  else if (text === "" && OAUTH1_ENDPOINTS.some((other) => definition[other] !== ""))
     report(`oauth1.${field}`, "is missing: name all three endpoints, or none");
   else if (/[?&]oauth_/i.test(text))
     report(`oauth1.${field}`, "must not contain parameters of RFC 5849, which the relay sets");
   return text || undefined;
-}
-
-function parseSignatureMethod(text: string, report: Report): SignatureMethod {
-  const known = SIGNATURE_METHODS.find((name) => name === (text || SIGNATURE_METHODS[0]));
-  if (known === undefined) report("oauth1.signatureMethod", `must be one of ${SIGNATURE_METHODS.join(", ")}`);
-  return known ?? SIGNATURE_METHODS[0];
 }

@@ -1,5 +1,6 @@
 import type { Assertion as AssertionDefinition, OAuth2 as Definition } from "../../gen/relay/admin/v1/provider_pb.js";
 import { namesIn } from "./connection-value.js";
+import { parseChoice } from "./definition-json.js";
 import { type EndpointPolicy, endpointProblem, isMemberPath, MEMBER_PATH_HINT } from "./endpoint.js";
 import { CONNECT_PARAMETERS } from "./origin.js";
 import {
@@ -11,8 +12,8 @@ import {
   type Report,
 } from "./provider.js";
 
-const CLIENT_AUTHENTICATIONS = ["client_secret_basic", "client_secret_post", "none"] as const;
-const TOKEN_REQUEST_FORMATS = ["form", "json"] as const;
+const AUTHENTICATIONS = ["client_secret_basic", "client_secret_post", "none"] as const;
+const FORMATS = ["form", "json"] as const;
 /** A scope-token of RFC 6749 section 3.3. */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
 const MAX_ERROR_LENGTH = 256;
@@ -22,18 +23,23 @@ const DESCRIPTION = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u;
 
 /** Parses the `oauth2` member of a definition; defaults are those of RFC 6749. */
 export function parseOAuth2(definition: Definition, policy: EndpointPolicy, report: Report): OAuth2 {
-  const { pkce, nonExpiringAccessTokens, refreshTokenRotation } = definition;
+  const { pkce, clientAuthentication, tokenRequestFormat, nonExpiringAccessTokens, refreshTokenRotation } = definition;
+  const endpoint = (field: EndpointField) => parseEndpoint(field, definition[field], policy, report);
   return {
-    ...parseEndpoints(definition, policy, report),
-    issuer: parseIssuer(definition.issuer, policy, report),
+    authorizationEndpoint: endpoint("authorizationEndpoint"),
+    tokenEndpoint: endpoint("tokenEndpoint"),
+    refreshEndpoint: endpoint("refreshEndpoint"),
+    revocationEndpoint: endpoint("revocationEndpoint"),
+    issuer: endpoint("issuer"),
     authorizationResponseIssParameterSupported: parseIssSupported(definition, report),
     scopeSeparator: parseScopeSeparator(definition.scopeSeparator, report),
     defaultScopes: parseDefaultScopes(definition, report),
     scopeDescriptions: parseScopeDescriptions(definition, report),
     pkce,
-    clientAuthentication: parseClientAuthentication(definition.clientAuthentication, report),
+    // By default what every authorization server supports (RFC 6749 section 2.3.1).
+    clientAuthentication: parseChoice(AUTHENTICATIONS, clientAuthentication, "oauth2.clientAuthentication", report),
     ...parseOAuth2Parameters(definition, report),
-    tokenRequestFormat: parseTokenRequestFormat(definition.tokenRequestFormat, report),
+    tokenRequestFormat: parseChoice(FORMATS, tokenRequestFormat, "oauth2.tokenRequestFormat", report),
     tokenResponseMember: parseMember(definition, "tokenResponseMember", report),
     tokenErrorMember: parseMember(definition, "tokenErrorMember", report),
     expiresAtMember: parseMember(definition, "expiresAtMember", report),
@@ -47,31 +53,17 @@ export function parseOAuth2(definition: Definition, policy: EndpointPolicy, repo
   };
 }
 
-type EndpointField = "authorizationEndpoint" | "tokenEndpoint" | "refreshEndpoint" | "revocationEndpoint";
-
-function parseEndpoints(definition: Definition, policy: EndpointPolicy, report: Report) {
-  const endpoint = (field: EndpointField) => {
-    const text = definition[field];
-    if (text === "") return undefined;
-    const problem = endpointProblem(text, policy);
-    if (problem !== undefined) report(`oauth2.${field}`, problem);
-    return text;
-  };
-  return {
-    authorizationEndpoint: endpoint("authorizationEndpoint"),
-    tokenEndpoint: endpoint("tokenEndpoint"),
-    refreshEndpoint: endpoint("refreshEndpoint"),
-    revocationEndpoint: endpoint("revocationEndpoint"),
-  };
-}
+type EndpointField = "authorizationEndpoint" | "tokenEndpoint" | "refreshEndpoint" | "revocationEndpoint" | "issuer";
 
 /**
- * A url without query and fragment (RFC 8414 section 2). Kept as written, for exact comparison (RFC 9207 section 2.4).
+ * An issuer is a url without query and fragment (RFC 8414 section 2). Kept as written, for exact comparison (RFC 9207
+ * section 2.4).
  */
-function parseIssuer(text: string, policy: EndpointPolicy, report: Report): string | undefined {
+function parseEndpoint(field: EndpointField, text: string, policy: EndpointPolicy, report: Report): string | undefined {
   if (text === "") return undefined;
-  const problem = text.includes("?") ? "must have no query" : endpointProblem(text, policy);
-  if (problem !== undefined) report("oauth2.issuer", problem);
+  const hasQuery = field === "issuer" && text.includes("?");
+  const problem = hasQuery ? "must have no query" : endpointProblem(text, policy);
+  if (problem !== undefined) report(`oauth2.${field}`, problem);
   return text;
 }
 
@@ -113,21 +105,6 @@ function parseScopeDescriptions({ scopeDescriptions }: Definition, report: Repor
     else if (!DESCRIPTION.test(description)) report(field, "must be one line of 1 to 200 characters");
   }
   return { ...scopeDescriptions };
-}
-
-/** Basic by default, which every authorization server supports (RFC 6749 section 2.3.1). */
-function parseClientAuthentication(text: string, report: Report): OAuth2["clientAuthentication"] {
-  const known = CLIENT_AUTHENTICATIONS.find((name) => name === (text || "client_secret_basic"));
-  if (known !== undefined) return known;
-  report("oauth2.clientAuthentication", `must be one of ${CLIENT_AUTHENTICATIONS.join(", ")}`);
-  return "client_secret_basic";
-}
-
-function parseTokenRequestFormat(text: string, report: Report): OAuth2["tokenRequestFormat"] {
-  const known = TOKEN_REQUEST_FORMATS.find((name) => name === (text || "form"));
-  if (known !== undefined) return known;
-  report("oauth2.tokenRequestFormat", `must be one of ${TOKEN_REQUEST_FORMATS.join(", ")}`);
-  return "form";
 }
 
 function parseMember(
@@ -270,19 +247,18 @@ const LIFETIME = { least: 60, most: 3600, default: 300 } as const;
  * @param names connection values that header and claims may use.
  */
 function parseAssertion(definition: AssertionDefinition, names: ReadonlySet<string>, report: Report): Assertion {
-  const { algorithm: name, jti, use: text } = definition;
+  const { algorithm: name, jti } = definition;
   const algorithm = ASSERTION_ALGORITHMS.find((known) => known === name);
   if (algorithm === undefined)
     report("oauth2.assertion.algorithm", `must be one of ${ASSERTION_ALGORITHMS.join(", ")}`);
-  const use = USES.find((known) => known === (text || "grant"));
-  if (use === undefined) report("oauth2.assertion.use", `must be one of ${USES.join(", ")}`);
+  const use = parseChoice(USES, definition.use, "oauth2.assertion.use", report);
   return {
     algorithm: algorithm ?? "RS256",
     header: parseMembers("header", definition.header, OWN_HEADER, names, report),
     claims: parseMembers("claims", definition.claims, OWN_CLAIMS, names, report),
     lifetimeSeconds: parseLifetime(definition, report),
     jti,
-    use: use ?? "grant",
+    use,
   };
 }
 

@@ -291,7 +291,7 @@ export function endpointsOf(definition: {
 }
 
 const OAUTH2_ENDPOINTS = ["authorizationEndpoint", "tokenEndpoint", "refreshEndpoint", "revocationEndpoint"] as const;
-const OAUTH1_ENDPOINTS = ["temporaryCredentialEndpoint", "authorizationEndpoint", "tokenEndpoint"] as const;
+export const OAUTH1_ENDPOINTS = ["temporaryCredentialEndpoint", "authorizationEndpoint", "tokenEndpoint"] as const;
 
 /** Whether users connect on the provider's own page; otherwise they enter credentials that the provider showed them. */
 export function hasOwnPage({ kind, oauth1 }: Pick<Provider, "kind" | "oauth1">): boolean {
