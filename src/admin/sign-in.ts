@@ -2,7 +2,7 @@ import { randomBytes, timingSafeEqual } from "node:crypto";
 import { readdir, readFile, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { PathHandler } from "../http/dispatch.js";
-import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse } from "../http/exchange.js";
+import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse, jsonFields } from "../http/exchange.js";
 import { isRefusedByStore } from "../model/errors.js";
 import {
   type AdminToken,
@@ -163,12 +163,7 @@ async function answerSignIn(
   }
   await onSignIn(operator.name);
   const body = JSON.stringify({ token: createSession(operator, Date.now()) });
-  response.writeHead(200, {
-    "content-type": "application/json",
-    "content-length": String(body.length),
-    "cache-control": "no-store",
-    "x-content-type-options": "nosniff",
-  });
+  response.writeHead(200, jsonFields(body.length));
   response.end(body);
 }
 

@@ -29,6 +29,16 @@ export function answerPlain(
   response.end(body);
 }
 
+/** Fields of an answer in JSON, which no cache keeps and no browser takes for anything else. */
+export function jsonFields(length: number): OutgoingHttpHeaders {
+  return {
+    "content-type": "application/json",
+    "content-length": length,
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+  };
+}
+
 /**
  * Ends a response with a body that may be in pieces. A small one is a single write to the socket. A large one is
  * written in slices, each after the client has read those before it, so that the sweep can tell a client that reads

@@ -40,18 +40,7 @@ const SHIPPED = fileURLToPath(new URL("./catalog/", import.meta.url));
 const PARSED_AT_ONCE = 4;
 
 /**
- * Creates a catalogue; a later provider replaces an earlier one of the same name. Throws ProviderDefinitionError when
- * an alias stands for two providers.
- */
-export function createCatalog(providers: readonly Provider[]): ProviderCatalog {
-  const entries = providers.map(entryFrom);
-  const clashes = findClashes(entries);
-  if (clashes.length > 0) throw new ProviderDefinitionError(clashes);
-  return catalogOf([...latestByName(entries).values()]);
-}
-
-/**
- * Reads the shipped definitions and the operator's. Throws ProviderDefinitionError with every problem in the operator's
+ * Reads the shipped definitions and the operator's; a later one replaces an earlier one of the same name. Throws ProviderDefinitionError with every problem in the operator's
  * files. Reads synchronously: startup waits for it, and reading 700 files asynchronously takes several times as long.
  */
 export function loadProviders(options: LoadOptions): LoadedProviders {
@@ -62,7 +51,7 @@ export function loadProviders(options: LoadOptions): LoadedProviders {
     for (const file of definitionFiles(path, reporterOf(path, problems))) {
       const provider = readProvider(file, options, problems);
       if (provider === undefined) continue;
-      entries.push(entryFrom(provider));
+      entries.push({ name: provider.name, aliases: provider.aliases, provider: () => provider });
       files.set(provider.name, file);
     }
   }
@@ -110,10 +99,6 @@ function onceParsed(text: string, file: string): () => Provider {
     known = parsed.provider;
     return known;
   };
-}
-
-function entryFrom(provider: Provider): Entry {
-  return { name: provider.name, aliases: provider.aliases, provider: () => provider };
 }
 
 /** Finds aliases that stand for two providers. Reported by provider name, since a definition does not know its file. */

@@ -1,3 +1,5 @@
+import type { CallRecord } from "../telemetry/call-log.js";
+
 /** Some calls of one application, in the order in which they ended. They are stored, read and deleted together. */
 export interface CallBlock {
   readonly applicationId: string;
@@ -185,47 +187,22 @@ function membersFrom(names: readonly string[], values: readonly unknown[]): Reco
  * One call as it is stored: names and numbers. Of what the caller wrote it holds only where the call went; no query
  * values, no headers, no body, and never a token.
  */
-export interface StoredCall {
-  readonly callId: string;
+export interface StoredCall extends Omit<CallRecord, "applicationId" | "traceId" | "headMs"> {
   readonly applicationId: string;
   /** When the request came in, in milliseconds since the epoch. */
   readonly startedAt: number;
-  /** The surface: `rest`, `stream`, `connect`, `grpc`, `grpc-web`, `admin`. */
-  readonly surface: string;
-  /** The provider's name; undefined when there is no such provider. */
-  readonly provider: string | undefined;
-  /** The HTTP method; undefined when the call was malformed. */
-  readonly method: string | undefined;
-  /** Where the call went, or would have gone; undefined when the url was refused. */
-  readonly origin: string | undefined;
   /** Without the query; 1,024 characters at most. */
   readonly path: string | undefined;
   /** Names of the query's parameters, without their values; 32 at most. */
   readonly queryKeys: readonly string[];
-  readonly status: number;
-  readonly errorType: string | undefined;
-  /** The rule that allowed the url, or that refused url or caller. */
-  readonly rule: string | undefined;
-  /** Code or class of the error behind a failure, such as ECONNREFUSED. */
-  readonly cause: string | undefined;
-  /**
-   * Milliseconds: the whole call, and within it the waits for a token, in the provider's queue, and for the provider.
-   */
-  readonly totalMs: number;
-  readonly tokenMs: number | undefined;
+  /** Milliseconds in the provider's queue. */
   readonly queueMs: number | undefined;
-  readonly providerMs: number | undefined;
-  /** Body bytes sent to the provider and to the caller. */
-  readonly requestBytes: number;
-  readonly responseBytes: number;
   /** Whether headers and bodies were captured. */
   readonly isCaptured: boolean;
   /** Digest of {@link userText}, to find records by. Without the key file it reveals nothing. */
   readonly user: string | undefined;
   /** Id of the user's connection; undefined when the call failed before it was looked up. */
   readonly connection: string | undefined;
-  /** The caller's own x-request-id: visible ASCII, 128 characters at most. */
-  readonly requestId: string | undefined;
 }
 
 /** A call that waits to be written, with the user id in the clear. The stored record has only a digest of it. */

@@ -78,9 +78,10 @@ function identityOf(path: string): string {
   }
 }
 
+/** Creates a key file with one new key, mode 0600. Does not touch a file that another process created meanwhile. */
 async function createOrThrow(path: string): Promise<void> {
   try {
-    await createKeyFile(path);
+    await createSecretFile(path, createKeyLine().line);
   } catch (cause) {
     throw new KeyFileError(path, `cannot be created (${codeOf(cause)}); check RELAY_KEY_FILE`, { cause });
   }
@@ -154,11 +155,6 @@ function parseLine(line: string): SealKey | string {
 /** How long to wait while another process adds a key, in milliseconds: it writes two small files. */
 const LOCK_TIMEOUT_MS = 5_000;
 const LOCK_RETRY_MS = 20;
-
-/** Creates a key file with one new key, mode 0600. Does not touch a file that another process created meanwhile. */
-export async function createKeyFile(path: string): Promise<void> {
-  await createSecretFile(path, createKeyLine().line);
-}
 
 /**
  * Adds a new key at the top of a key file, so that it becomes the current one, and resolves to its id. The file is

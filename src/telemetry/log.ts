@@ -28,24 +28,9 @@ export function createLog(level: string, isShared = false): Log {
   const blocks = createLineBlocks(output, onTaken, isShared);
   // With workers, each line carries the process id; a single process does not need one.
   const base = cluster.isWorker ? { worker: process.pid } : null;
-  const logger = pino({ level, base, timestamp: createIsoTime() }, blocks);
+  const logger = pino({ level, base, timestamp: pino.stdTimeFunctions.isoTime }, blocks);
   process.on("exit", () => blocks.flushSync());
   return { logger, droppedLines: () => blocks.dropped };
-}
-
-/** The time member of a line (RFC 3339, UTC). All but the milliseconds is formatted once a second. */
-function createIsoTime(): () => string {
-  let second = Number.NaN;
-  let prefix = "";
-  return () => {
-    const now = Date.now();
-    const nowSecond = Math.floor(now / 1000);
-    if (nowSecond !== second) {
-      second = nowSecond;
-      prefix = `,"time":"${new Date(nowSecond * 1000).toISOString().slice(0, -"000Z".length)}`;
-    }
-    return `${prefix}${String(now - nowSecond * 1000).padStart(3, "0")}Z"`;
-  };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { createCatalog } from "../../src/providers/catalog.js";
+import { loadProviders } from "../../src/providers/catalog.js";
 import { parseProvider } from "../../src/providers/definition.js";
 import { decideBoundOrigin, decideEgress } from "../../src/providers/egress.js";
 import { fillEndpoint } from "../../src/providers/endpoint.js";
@@ -26,7 +26,7 @@ function load(file: string): Provider {
 }
 
 const providers = files.map(load);
-const catalog = createCatalog(providers);
+const { catalog } = loadProviders({ paths: [], allowLoopback: false });
 const each = providers.map((provider) => [provider.name, provider] as const);
 
 /** A text for each value of the provider's connections. */

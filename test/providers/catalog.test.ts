@@ -2,46 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createCatalog, loadProviders } from "../../src/providers/catalog.js";
+import { loadProviders } from "../../src/providers/catalog.js";
 import { ProviderDefinitionError } from "../../src/providers/provider.js";
-import { providerFrom } from "./provider-for-test.js";
-
-describe("createCatalog()", () => {
-  const catalog = createCatalog([
-    providerFrom({ name: "one", aliases: ["uno", "eins"] }),
-    providerFrom({ name: "two" }),
-    providerFrom({ name: "one", aliases: ["uno"], displayName: "One again" }),
-  ]);
-
-  it("finds by name and alias, and lists each provider once", async () => {
-    expect(catalog.find("uno")).toBe(catalog.find("one"));
-    expect((await catalog.list()).map(({ name }) => name)).toEqual(["one", "two"]);
-  });
-
-  it("lets a later definition replace an earlier one, aliases included", () => {
-    expect(catalog.find("one")?.displayName).toBe("One again");
-    expect(catalog.find("eins")).toBeUndefined();
-  });
-
-  it.each(["", "One", "ONE", "one ", "../one", "one%2f", "__proto__", "constructor", "toString", "%E0%A4%A", "three"])(
-    "does not find %j (U42)",
-    (name) => {
-      expect(catalog.find(name)).toBeUndefined();
-    },
-  );
-
-  it("refuses a name or alias for two providers, and says all of them", () => {
-    const create = () =>
-      createCatalog([
-        providerFrom({ name: "one", aliases: ["x", "two"] }),
-        providerFrom({ name: "two", aliases: ["x"] }),
-      ]);
-    expect(create).toThrow(ProviderDefinitionError);
-    expect(create).toThrow(
-      "one: aliases[1]: two is already an alias or the name of two\ntwo: aliases[0]: x is already an alias or the name of one",
-    );
-  });
-});
 
 describe("loadProviders()", () => {
   let folder: string;
@@ -63,6 +25,48 @@ describe("loadProviders()", () => {
     throw new Error("no ProviderDefinitionError");
   };
 
+  const define = (members: { readonly name: string; readonly [member: string]: unknown }) =>
+    JSON.stringify({ apiOrigins: ["https://api.example.com"], ...members });
+  const loadDefined = async (...texts: string[]) => {
+    const paths = await Promise.all(texts.map((text, at) => put(`${at}.definition`, text)));
+    return loadProviders({ paths, allowLoopback: false }).catalog;
+  };
+  const loadTwo = () =>
+    loadDefined(
+      define({ name: "first", aliases: ["uno", "eins"] }),
+      define({ name: "second" }),
+      define({ name: "first", aliases: ["uno"], displayName: "First again" }),
+    );
+
+  it("finds by name and alias, and lists each provider once", async () => {
+    const catalog = await loadTwo();
+    expect(catalog.find("uno")).toBe(catalog.find("first"));
+    const names = (await catalog.list()).map(({ name }) => name);
+    expect(names.filter((name) => name === "first" || name === "second")).toEqual(["first", "second"]);
+  });
+
+  it("lets a later definition replace an earlier one, aliases included", async () => {
+    const catalog = await loadTwo();
+    expect(catalog.find("first")?.displayName).toBe("First again");
+    expect(catalog.find("eins")).toBeUndefined();
+  });
+
+  it.each(["", "First", "FIRST", "first ", "../first", "first%2f", "__proto__", "constructor", "toString", "%E0%A4%A"])(
+    "does not find %j (U42)",
+    async (name) => {
+      expect((await loadTwo()).find(name)).toBeUndefined();
+    },
+  );
+
+  it("refuses a name or alias for two providers, and says all of them", async () => {
+    await put("a.json", define({ name: "first", aliases: ["x-alias", "second"] }));
+    await put("b.json", define({ name: "second", aliases: ["x-alias"] }));
+    expect(failure([folder])).toEqual([
+      "first: aliases[1]: second is already an alias or the name of second",
+      "second: aliases[0]: x-alias is already an alias or the name of first",
+    ]);
+  });
+
   it("reads the shipped definitions", async () => {
     const { catalog } = loadProviders({ paths: [], allowLoopback: false });
     expect(catalog.find("github")?.displayName).toBe("GitHub");
@@ -82,12 +86,10 @@ describe("loadProviders()", () => {
   });
 
   it("reads files and folders, later over earlier", async () => {
-    const define = (displayName: string) =>
-      JSON.stringify({ name: "github", displayName, apiOrigins: ["https://api.github.com"] });
-    await put("a.json", define("folder a"));
-    await put("b.json", define("folder b"));
+    await put("a.json", define({ name: "github", displayName: "folder a" }));
+    await put("b.json", define({ name: "github", displayName: "folder b" }));
     await put("ignored.txt", "no json");
-    const file = await put("own.definition", define("file"));
+    const file = await put("own.definition", define({ name: "github", displayName: "file" }));
     const display = (paths: string[]) =>
       loadProviders({ paths, allowLoopback: false }).catalog.find("github")?.displayName;
     expect(display([folder])).toBe("folder b");

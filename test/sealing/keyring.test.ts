@@ -16,9 +16,11 @@ import { join, resolve } from "node:path";
 import { inspect } from "node:util";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { addKey, createKeyFile, KeyFileError, loadKeyring, parseKeyFile } from "../../src/sealing/keyring.js";
+import { addKey, KeyFileError, loadKeyring, parseKeyFile } from "../../src/sealing/keyring.js";
 import { createSealer } from "../../src/sealing/seal.js";
 import { BINDING } from "../oauth/sealer-for-test.js";
+
+const createKeyFile = (path: string) => loadKeyring(path, { mustExist: false });
 
 const line = (id: string) => `${id}:${randomBytes(32).toString("base64")}`;
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);

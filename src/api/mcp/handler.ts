@@ -20,6 +20,7 @@ import {
   clientNetworkOf,
   type HttpRequest,
   type HttpResponse,
+  jsonFields,
   mustClose,
   type ResponseSignal,
   readBody,
@@ -77,15 +78,10 @@ async function answerPost(options: McpHandlerOptions, request: HttpRequest, resp
   const answer = await answerTo(options, exchange).catch((error: unknown) => refusalOf(options, exchange, error));
   const cors = await corsFieldsIfListed(options, request);
   if (response.destroyed || isGone(signal)) return;
-  response.writeHead(answer.status, {
-    ...(answer.body !== "" && { "content-type": "application/json" }),
-    "content-length": String(Buffer.byteLength(answer.body)),
-    "cache-control": "no-store",
-    "x-content-type-options": "nosniff",
-    ...answer.headers,
-    ...cors,
-    ...(mustClose(request) && { connection: "close" }),
-  });
+  const head = { ...jsonFields(Buffer.byteLength(answer.body)), ...answer.headers, ...cors };
+  if (answer.body === "") delete head["content-type"];
+  if (mustClose(request)) head.connection = "close";
+  response.writeHead(answer.status, head);
   response.end(answer.body);
 }
 

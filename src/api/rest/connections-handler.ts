@@ -7,15 +7,7 @@ import {
   toJsonString,
 } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
-import {
-  type CreateConnectLinkRequestSchema,
-  type CreateConnectLinkResponseSchema,
-  type DeleteConnectionRequestSchema,
-  type DeleteConnectionResponseSchema,
-  type ListConnectionsRequestSchema,
-  type ListConnectionsResponseSchema,
-  RelayService,
-} from "../../../gen/relay/v1/relay_pb.js";
+import { RelayService } from "../../../gen/relay/v1/relay_pb.js";
 import { type CallerFields, callerFieldsOf } from "../../applications/caller.js";
 import type { Budget, Reservation } from "../../call/budget.js";
 import { outcomeFromError } from "../../call/outcome.js";
@@ -25,12 +17,14 @@ import {
   clientNetworkOf,
   type HttpRequest,
   type HttpResponse,
+  jsonFields,
   mustClose,
   readBody,
   watchCaller,
 } from "../../http/exchange.js";
 import { identityOf } from "../../http/identity.js";
-import { formatError, overloaded, RelayError } from "../../model/errors.js";
+import { formatError, overloaded } from "../../model/errors.js";
+import type { ConnectionOperations } from "../rpc/connection-operations.js";
 import { messageFaultFrom } from "../rpc/errors.js";
 import { bodyFromOutcome, bytesFromBody } from "./envelope.js";
 import { answerPreflight, type BrowserOrigins, corsFieldsFor } from "./preflight.js";
@@ -42,16 +36,9 @@ type Operation<Input extends DescMessage, Output extends DescMessage> = (
   caller: CallerFields,
 ) => Promise<MessageShape<Output>>;
 
-/** The methods that are served. */
-interface Operations {
-  readonly listConnections: Operation<typeof ListConnectionsRequestSchema, typeof ListConnectionsResponseSchema>;
-  readonly deleteConnection: Operation<typeof DeleteConnectionRequestSchema, typeof DeleteConnectionResponseSchema>;
-  readonly createConnectLink: Operation<typeof CreateConnectLinkRequestSchema, typeof CreateConnectLinkResponseSchema>;
-}
-
 /** What these routes need from the rest of the service. */
 interface ConnectionsHandlerOptions extends BrowserOrigins {
-  readonly operations: Operations;
+  readonly operations: ConnectionOperations;
   readonly budget: Budget;
   readonly clientAddress: (request: HttpRequest) => string;
   readonly onFault: (where: string, error: unknown) => void;
@@ -108,10 +95,7 @@ async function dispatch(
   const cors = await corsFieldsFor(options.allowedOrigins, route, request, queryText);
   if (response.destroyed) return;
   response.writeHead(status, {
-    "content-type": "application/json",
-    "content-length": String(body.length),
-    "cache-control": "no-store",
-    "x-content-type-options": "nosniff",
+    ...jsonFields(body.length),
     ...cors,
     ...(mustClose(request) ? { connection: "close" } : undefined),
   });
@@ -123,8 +107,7 @@ async function outcomeOf(options: ConnectionsHandlerOptions, method: Served, exc
     return { status: 200, body: Buffer.from(await method.answer(exchange)) };
   } catch (error) {
     const outcome = outcomeFromError(identityOf(exchange.request).callId, error, options.onFault);
-    const status = error instanceof RelayError ? error.statusCode : 500;
-    return { status, body: bytesFromBody(bodyFromOutcome(outcome, undefined)) };
+    return { status: outcome.statusCode, body: bytesFromBody(bodyFromOutcome(outcome, undefined)) };
   }
 }
 

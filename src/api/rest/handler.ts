@@ -1,9 +1,8 @@
-import type { OutgoingHttpHeaders } from "node:http";
 import type { Call, CallDescription } from "../../call/call.js";
 import { isGone, type Outcome, statusCodeOf } from "../../call/outcome.js";
 import type { Performed, Relay } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import { answerPlain, endWith, hasContent, mustClose } from "../../http/exchange.js";
+import { answerPlain, endWith, hasContent, jsonFields, mustClose } from "../../http/exchange.js";
 import { type Body, bodyFromOutcome, largeBodyOf } from "./envelope.js";
 import { answerPreflight, type BrowserOrigins, corsFieldsFor } from "./preflight.js";
 import { type CallReaderOptions, type Exchange, originOf, readCall } from "./read-call.js";
@@ -51,12 +50,7 @@ function answerOutcome(
   outcome: Outcome,
   cors: Readonly<Record<string, string>> | undefined,
 ): void {
-  const fields: OutgoingHttpHeaders = {
-    "content-type": "application/json",
-    "content-length": body.length,
-    "cache-control": "no-store",
-    "x-content-type-options": "nosniff",
-  };
+  const fields = jsonFields(body.length);
   if (cors !== undefined) Object.assign(fields, cors);
   if (mustClose(request)) fields.connection = "close";
   response.writeHead(options.httpStatus === "mirror" ? mirroredStatus(outcome) : 200, fields);

@@ -2,7 +2,15 @@ import type { Call } from "../../call/call.js";
 import { type AnswerHead, type ErrorOutcome, isGone } from "../../call/outcome.js";
 import type { Relay, StreamPart, StreamParts } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import { cut, type HttpResponse, hasContent, mustClose, writeChunk, writeHeadOf } from "../../http/exchange.js";
+import {
+  cut,
+  type HttpResponse,
+  hasContent,
+  jsonFields,
+  mustClose,
+  writeChunk,
+  writeHeadOf,
+} from "../../http/exchange.js";
 import { bodyFromOutcome, bytesFromBody, MAX_TEXT_BYTES } from "./envelope.js";
 import { type CallRouteOptions, createCallRoute } from "./handler.js";
 import { corsFieldsFor } from "./preflight.js";
@@ -204,10 +212,7 @@ export function writeRow(
   if (response.destroyed) return;
   const body = bytesFromBody(bodyFromOutcome(outcome, undefined));
   response.writeHead(outcome.statusCode, {
-    "content-type": "application/json",
-    "content-length": String(body.length),
-    "cache-control": "no-store",
-    "x-content-type-options": "nosniff",
+    ...jsonFields(body.length),
     "x-call-id": outcome.callId,
     [typeField]: outcome.errorType,
     ...cors,
