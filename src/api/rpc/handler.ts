@@ -28,13 +28,13 @@ import { createReflectionService } from "./reflection.js";
 import {
   callContextFrom,
   callFrom,
-  createRelayService,
   originOf,
+  performCall,
   type RelayServiceOptions,
   requestContextKey,
   requestContextOf,
 } from "./relay-service.js";
-import { JSON_OPTIONS, rowFromOutcome } from "./row.js";
+import { JSON_OPTIONS, responseFromOutcome, rowFromOutcome } from "./row.js";
 
 /**
  * Health and reflection take only names. The limit is small because connect scans all chunks of an unfinished message
@@ -60,7 +60,9 @@ export function createRpcHandler(options: RpcOptions): RpcHandler {
   return createRpcAdapter({
     routes: (router) => {
       router.service(RelayService, {
-        ...createRelayService(options),
+        // Every outcome is a row with RPC code OK.
+        call: async (request, context) =>
+          responseFromOutcome((await performCall(options, request, callContextFrom(context))).outcome),
         ...createConnectionService(options.connections, options.onFault),
         callStream: createCallStream(options),
       });

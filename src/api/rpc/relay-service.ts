@@ -1,9 +1,8 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { Code, ConnectError, createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, createContextKey, type HandlerContext } from "@connectrpc/connect";
 import {
   type CallDescription as CallDescriptionMessage,
   type CallRequest,
-  type RelayService,
   ResponseMode,
 } from "../../../gen/relay/v1/relay_pb.js";
 import { type CallerFields, callerFieldsOf, callerFrom, withoutCallerFields } from "../../applications/caller.js";
@@ -20,21 +19,11 @@ import type { HttpRequest } from "../../http/exchange.js";
 import { type Identity, identityOf } from "../../http/identity.js";
 import type { CallerSignal } from "../../model/caller-signal.js";
 import { formatError, overloaded, type RelayError } from "../../model/errors.js";
-import { responseFromOutcome } from "./row.js";
 
 /** What the typed service needs from the rest of the service. */
 export interface RelayServiceOptions {
   readonly relay: Relay;
   readonly deadlineMs: number;
-}
-
-/** `Call` of relay.v1.RelayService: message → relay → message. Every outcome is a row with RPC code OK. */
-export function createRelayService(options: RelayServiceOptions): Pick<ServiceImpl<typeof RelayService>, "call"> {
-  return {
-    async call(request, context) {
-      return responseFromOutcome((await performCall(options, request, callContextFrom(context))).outcome);
-    },
-  };
 }
 
 /** Performs the call of a message; never rejects. */
