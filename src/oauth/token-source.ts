@@ -64,7 +64,7 @@ export interface TokenSource {
 interface TokenSourceOptions {
   readonly sealer: Sealer;
   readonly catalog: Pick<ProviderCatalog, "find">;
-  readonly connections: Pick<ConnectionStore, "find"> & RefusedTokensOptions["connections"];
+  readonly connections: Pick<ConnectionStore, "find" | "noteTrouble" | "findEvidence" | "requireReauthorization">;
   readonly refresher: Refresher;
   /** See `createSigningClientFor()`. */
   readonly signingClientFor: (connection: Connection) => Promise<StoredOAuthClient | undefined>;
@@ -218,26 +218,6 @@ function requireUsable({ state }: Pick<Connection, "state">): void {
   if (state !== "ACTIVE") throw reauthorizationRequired();
 }
 
-/** What tracking refused tokens needs. */
-interface RefusedTokensOptions {
-  readonly connections: Pick<ConnectionStore, "noteTrouble" | "findEvidence" | "requireReauthorization">;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-}
-
-/** Tracks access tokens that providers refuse and that cannot be refreshed. */
-interface RefusedTokens {
-  /** Notes that the provider accepted the token. A promise when an earlier refusal must be cleared; never rejects. */
-  noteTaken(connection: Connection): Promise<void> | undefined;
-  /**
-   * Notes that the provider refused the token. Rejects with RelayError REAUTHORIZATION_REQUIRED when that ends the
-   * connection.
-   *
-   * @param connection as it is stored now.
-   */
-  noteRefused(connection: Connection, refusal: Exclude<TokenRefusal, "likely">): Promise<void>;
-}
-
 /** Which of a provider's connections had a token accepted last. Times are milliseconds since the epoch. */
 interface Taken {
   id: string;
@@ -248,8 +228,11 @@ interface Taken {
 
 const WORDS = fingerprintOf("token_refused");
 
-/** Each process remembers only the accepted tokens that it has seen; without any, a decision takes longer. */
-function createRefusedTokens({ connections, now }: RefusedTokensOptions): RefusedTokens {
+/**
+ * Tracks access tokens that providers refuse and that cannot be refreshed. Each process remembers only the accepted
+ * tokens that it has seen; without any, a decision takes longer.
+ */
+function createRefusedTokens({ connections, now }: TokenSourceOptions) {
   /** By provider name, so bounded by the catalogue. */
   const taken = new Map<string, Taken>();
 
@@ -289,13 +272,15 @@ function createRefusedTokens({ connections, now }: RefusedTokensOptions): Refuse
   }
 
   return {
-    noteTaken(connection) {
+    /** Notes that the provider accepted the token. A promise when an earlier refusal must be cleared; never rejects. */
+    noteTaken(connection: Connection): Promise<void> | undefined {
       remember(connection);
       if (connection.trouble === undefined || connection.refreshToken !== undefined) return undefined;
       // If the store refuses the write, the next answer repeats it.
       return connections.noteTrouble(connection, undefined).catch(() => {});
     },
-    async noteRefused(connection, refusal) {
+    /** Notes that the provider refused the token of a row as it is now. Rejects when that ends the connection. */
+    async noteRefused(connection: Connection, refusal: Exclude<TokenRefusal, "likely">): Promise<void> {
       const isOver = await judge(connection, refusal === "ended").catch((error: unknown) => {
         // If it cannot be stored now, the next refusal counts instead. The caller gets its answer either way.
         if (error instanceof RelayError) return false;

@@ -56,14 +56,11 @@ export function decideBoundOrigin(
   return decision;
 }
 
-/** An entry of `apiOrigins`, and the parameters that a template captured. */
-interface OriginMatch {
-  readonly rule: string;
-  readonly parameters: Readonly<Record<string, string>> | undefined;
-}
-
 /** The entry of the provider's list that matches an origin. Pure. */
-export function matchOrigin(origin: string, provider: Provider): OriginMatch | undefined {
+export function matchOrigin(
+  origin: string,
+  provider: Provider,
+): Pick<EgressAllowed, "rule" | "parameters"> | undefined {
   if (provider.exactOrigins.has(origin)) return { rule: origin, parameters: undefined };
   for (const rule of provider.origins) {
     const captured = rule.kind === "template" ? rule.pattern.exec(origin) : null;
@@ -143,14 +140,6 @@ function originHint(provider: Provider | undefined): string {
   return `; use one of: ${named.join(", ")}.`;
 }
 
-/** The parts of a url. */
-interface PlainUrl {
-  /** One of the given origins. */
-  readonly origin: string;
-  /** Path and query. */
-  readonly path: string;
-}
-
 /**
  * Segments that do not begin with a dot, then possibly a query. Only characters that are in no percent-encode set of
  * the URL standard and have no special meaning to any URL parser. The path excludes `%`, since `%2e` is a dot there.
@@ -165,7 +154,10 @@ const PLAIN = /^(?:\/(?:[\w~!$&()*+,;=:@-][\w.~!$&()*+,;=:@-]*)?)+(?:\?[\w.~!$&(
  *
  * @param origins in the URL standard's canonical form.
  */
-export function parsePlainUrl(url: string, origins: ReadonlySet<string>): PlainUrl | undefined {
+export function parsePlainUrl(
+  url: string,
+  origins: ReadonlySet<string>,
+): Pick<EgressAllowed, "origin" | "path"> | undefined {
   if (url.length > MAX_URL_LENGTH) return undefined;
   const slash = url.indexOf("/", "https://".length);
   const origin = url.slice(0, Math.max(0, slash));

@@ -192,11 +192,6 @@ const BATCH = 200;
 
 const ALL: FigureSubject = { kind: "ALL", id: "" };
 
-interface CalledPair {
-  readonly applicationId: string;
-  readonly provider: string | undefined;
-}
-
 /** Counts of one span that are still in memory. */
 class Span {
   readonly subjects = new Map<string, { readonly subject: FigureSubject; readonly figures: Figures }>();
@@ -265,7 +260,7 @@ export function createFigureWriter({ store, writer, now, onFault }: FigureWriter
     for (const [startAt, ofApplications] of setAside.splice(0)) {
       for (const [applicationId, ofProviders] of ofApplications) {
         for (const [provider, figures] of ofProviders) {
-          addTo(startAt, { applicationId, provider }, figures);
+          addTo(startAt, applicationId, provider, figures);
           pairs += 1;
           if (pairs % BATCH === 0) await nextTurn();
         }
@@ -273,7 +268,7 @@ export function createFigureWriter({ store, writer, now, onFault }: FigureWriter
     }
   }
 
-  function addTo(startAt: number, { applicationId, provider }: CalledPair, figures: Figures): void {
+  function addTo(startAt: number, applicationId: string, provider: string | undefined, figures: Figures): void {
     for (const span of ["MINUTE", "HOUR"] as const) {
       const counted = spanAt(span, startAt);
       counted.add(ALL, figures);

@@ -1,5 +1,5 @@
 import { type Logger, levels, symbols } from "pino";
-import { countsOf, createObservations, histogramOf, type Metric, type Observations, OTHER, observe } from "./metric.js";
+import { countsOf, createObservations, histogramOf, type Observations, OTHER, observe } from "./metric.js";
 import { METRICS } from "./metric-list.js";
 
 /**
@@ -38,9 +38,6 @@ export interface CallRecord {
   readonly responseBytes: number;
 }
 
-/** Writes the log line of one call. */
-type CallLog = (record: CallRecord) => void;
-
 /**
  * The parts from which a pino logger builds a line. Their keys are exported as `symbols`, but may change with any
  * version of pino. Node.js up to version 26 has no logger of its own.
@@ -55,7 +52,7 @@ interface PinoParts {
 const INFO: number = levels.values["info"] ?? 30;
 
 /** Writes one `call` line per call at level info, as pino would. Costs one comparison when the level is off. */
-export function createCallLog(logger: Logger): CallLog {
+export function createCallLog(logger: Logger): (record: CallRecord) => void {
   const parts = logger as unknown as PinoParts;
   return (record) => {
     if (!logger.isLevelEnabled("info")) return;
@@ -114,12 +111,6 @@ function tenthsText(ms: number): string {
   return rest === 0 ? `${tenths / 10}` : `${(tenths - rest) / 10}.${rest}`;
 }
 
-/** Counts and durations of calls. */
-interface CallMetrics {
-  add(call: CallRecord): void;
-  read(): readonly Metric[];
-}
-
 /** Labels for a provider that does not exist and for the error type of a call without an error. */
 const UNKNOWN = "unknown";
 const NONE = "none";
@@ -150,11 +141,11 @@ interface End {
 /** Matches no call. */
 const NO_END: End = { labels: { provider: "", surface: "", status_class: "", error_type: "" }, value: 0 };
 
-/** Two look-ups per call. Labels come only from the catalogue and the contract. */
-export function createCallMetrics(): CallMetrics {
+/** Counts and durations of calls. Two look-ups per call. Labels come only from the catalogue and the contract. */
+export function createCallMetrics() {
   const providers = new Map<string, ProviderFigures>();
   return {
-    add(call) {
+    add(call: CallRecord): void {
       const name = nameOf(providers, call.provider ?? UNKNOWN);
       const figures = figuresOf(providers, name);
       endOf(figures, name, call).value += 1;

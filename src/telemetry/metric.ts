@@ -56,12 +56,6 @@ interface CounterOptions<Label extends string> {
   readonly expected?: ReadonlyArray<Readonly<Record<Label, string>>>;
 }
 
-/** Counts by labels. */
-interface Counter<Label extends string> {
-  add(labels: Readonly<Record<Label, string>>): void;
-  read(): Metric;
-}
-
 /**
  * Most series of one counter. Labels come from far smaller sets; if one grew unexpectedly, it must not exhaust the
  * memory of the relay or of the system that scrapes it.
@@ -71,13 +65,13 @@ const MAX_SERIES = 5000;
 /** Label value of series beyond the limit, and of values outside a known set. */
 export const OTHER = "other";
 
-/** For rare events: each `add()` builds a key from the labels. */
-export function createCounter<const Label extends string>(options: CounterOptions<Label>): Counter<Label> {
+/** Counts by labels. For rare events: each `add()` builds a key from the labels. */
+export function createCounter<const Label extends string>(options: CounterOptions<Label>) {
   const series = new Map<string, { readonly labels: Readonly<Record<string, string>>; value: number }>();
   for (const labels of options.expected ?? []) series.set(keyOf(options, labels), { labels, value: 0 });
   const others = Object.fromEntries(options.labels.map((name) => [name, OTHER])) as Record<Label, string>;
   return {
-    add(labels) {
+    add(labels: Readonly<Record<Label, string>>): void {
       const key = keyOf(options, labels);
       const counted = series.size < MAX_SERIES || series.has(key) ? labels : others;
       const countedKey = counted === labels ? key : keyOf(options, others);

@@ -22,7 +22,8 @@ export interface Metrics {
   readonly delivery: (outcome: string) => void;
   /** Counts a fault of the relay itself, by place. */
   readonly fault: (where: string) => void;
-  readonly store: StoreMetrics["add"];
+  /** Counts a store operation and its duration. */
+  readonly store: (operation: "read" | "write", ms: number, isFailed: boolean) => void;
   /** Adds metrics that are kept elsewhere; `read` is called at each scrape. */
   addSource(read: () => readonly Metric[]): void;
   /** The current values of all metrics. */
@@ -65,19 +66,13 @@ function buildInfo(version: string): Metric {
   return gaugesOf(METRICS.buildInfo, [{ labels: { version, node: process.version }, value: 1 }]);
 }
 
-/** Event loop delay, CPU and memory of this process. */
-interface ProcessMetrics {
-  read(): readonly Metric[];
-  close(): void;
-}
-
 /** Sampling interval of the event loop delay. 50 samples a second cost nothing measurable. */
 const RESOLUTION_MS = 20;
 
 const NS_PER_S = 1e9;
 
-/** Starts monitoring the event loop. Each `read()` reports the delays since the previous one. */
-function createProcessMetrics(): ProcessMetrics {
+/** Event loop delay, CPU and memory of this process. Starts monitoring the event loop; each `read()` reports the delays since the previous one. */
+function createProcessMetrics() {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delay.enable();
   const startedAt = (Date.now() - process.uptime() * 1000) / 1000;
@@ -111,20 +106,13 @@ function usage(startedAt: number): Metric[] {
   ];
 }
 
-type StoreOperation = "read" | "write";
-
 /** Durations and failures of store operations. */
-interface StoreMetrics {
-  add(operation: StoreOperation, ms: number, isFailed: boolean): void;
-  read(): readonly Metric[];
-}
-
-function createStoreMetrics(): StoreMetrics {
+function createStoreMetrics() {
   const { storeDuration, storeFailures } = METRICS;
   const durations = { read: createObservations(storeDuration), write: createObservations(storeDuration) };
   const failures = createCounter(storeFailures);
   return {
-    add(operation, ms, isFailed) {
+    add(operation: "read" | "write", ms: number, isFailed: boolean): void {
       observe(storeDuration, durations[operation], ms);
       if (isFailed) failures.add({ operation });
     },

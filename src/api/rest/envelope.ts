@@ -105,13 +105,7 @@ function utf8Body(text: string): Body {
   return text.length <= MAX_TEXT_BYTES && ASCII.test(text) ? text : bytesOf(Buffer.from(text));
 }
 
-interface DataMember {
-  readonly name: "data" | "body";
-  readonly value: string | Bytes;
-  readonly encoding: string;
-}
-
-function memberFrom(data: AnswerData, long: Bytes | undefined): DataMember {
+function memberFrom(data: AnswerData, long: Bytes | undefined) {
   switch (data.kind) {
     case "json":
       return { name: "data", value: data.text, encoding: "" };
