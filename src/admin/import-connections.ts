@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Application } from "../applications/application.js";
 import { requireCallerIds } from "../applications/caller.js";
+import { parseJson } from "../lib/parse-json.js";
 import { RelayError } from "../model/errors.js";
 import type { NewerConnection } from "../oauth/connection.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
@@ -112,13 +113,8 @@ const SEALED_MEMBERS = ["token", "secrets", "parameters", "obtained_at"];
 const MEMBERS = ["application", "user", "provider", "sealed", ...SEALED_MEMBERS];
 
 function objectFrom(text: string, members: readonly string[], what: string): ConnectionLine {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // Not the parser's message, which quotes the text.
-    throw new LineProblem(`${what} is not JSON`);
-  }
+  const value = parseJson(text);
+  if (value === undefined) throw new LineProblem(`${what} is not JSON`);
   if (!isObject(value)) throw new LineProblem(`${what} is not a JSON object`);
   // Never quote the member's name: it may be anything, even a token.
   if (Object.keys(value).some((name) => !members.includes(name)))

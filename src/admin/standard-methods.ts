@@ -10,6 +10,7 @@ import type { Explanation } from "../call/explanation.js";
 import type { Relay } from "../call/relay.js";
 import type { HttpRequest } from "../http/exchange.js";
 import { keepNewest } from "../lib/keep-newest.js";
+import { parseJson } from "../lib/parse-json.js";
 import type { Pending } from "../lib/process.js";
 import type { ChangeOptions, SessionStore } from "../model/audit.js";
 import type { Inspect } from "../model/findings.js";
@@ -187,13 +188,8 @@ function keyFrom(token: string, digest: string, parts: readonly RegExp[]): reado
 }
 
 function textsFrom(token: string): readonly string[] {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(token, "base64url").toString());
-    return Array.isArray(value) && value.every((each) => typeof each === "string") ? value : [];
-  } catch {
-    // Not a token of this relay; the caller of this function reports it.
-    return [];
-  }
+  const value = parseJson(Buffer.from(token, "base64url").toString());
+  return Array.isArray(value) && value.every((each) => typeof each === "string") ? value : [];
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { OAuthClientFields, OAuthClientKey } from "../admin/oauth-client-service.js";
+import { parseJson } from "../lib/parse-json.js";
 import { didYouMean } from "../lib/similar.js";
 import type { Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
@@ -133,14 +134,10 @@ function credentialsFrom(text: string): Credentials {
   return { clientId, clientSecret: new Secret(clientSecret), scope };
 }
 
-/** Parses a JSON object. Never shows the parser's message, which quotes the text. */
+/** Parses a JSON object. */
 function membersFrom(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null) return { ...value };
-  } catch {
-    // Reported below.
-  }
+  const value = parseJson(text);
+  if (typeof value === "object" && value !== null) return { ...value };
   throw usageError('Standard input must be JSON: {"client_id": "…", "client_secret": "…"}.');
 }
 

@@ -98,9 +98,7 @@ export function persistentStore(
 function noted(): void {}
 
 /** New tokens, in the clear. */
-interface CameTokens {
-  readonly accessToken: Secret | undefined;
-  readonly refreshToken: Secret | undefined;
+interface CameTokens extends TokenPair {
   readonly idToken: Secret | undefined;
 }
 

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { STATUS_CODES } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
+import { parseJson } from "../lib/parse-json.js";
 import { type Account, fieldValues, integerParameter, isJsonType, mediaType, parseInteger } from "./grants.js";
 import { createOAuthRoutes, type OAuthServer } from "./oauth-routes.js";
 import {
@@ -110,15 +111,6 @@ function messageFromBody({ rawHeaders, body }: SandboxRequest): { channel: unkno
   return typeof value === "object" && value !== null
     ? { channel: Reflect.get(value, "channel"), text: Reflect.get(value, "text") }
     : { channel: undefined, text: undefined };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // Announced as JSON but invalid: an echo has the text in `body`, and a message has no members.
-    return undefined;
-  }
 }
 
 /** https://www.rfc-editor.org/rfc/rfc9110#section-15: answers that have no content. */
