@@ -189,18 +189,13 @@ export interface CaptureContent {
 }
 
 /** The request of a captured call. */
-interface CapturedRequest {
+interface CapturedRequest extends Omit<RequestToCapture, "body"> {
   readonly isSent: boolean;
-  readonly method: string;
-  readonly url: string;
-  readonly headers: HeaderPairs;
   readonly body: CapturedBody | undefined;
 }
 
 /** The provider's answer of a captured call. */
-interface CapturedResponse {
-  readonly statusCode: number;
-  readonly headers: HeaderPairs;
+interface CapturedResponse extends Omit<ResponseToCapture, "body"> {
   readonly body: CapturedBody | undefined;
 }
 
