@@ -1,9 +1,8 @@
 import { setMaxListeners } from "node:events";
 import { ServerResponse } from "node:http";
-import { constants } from "node:http2";
 import { isIPv4, isIPv6 } from "node:net";
 import { parseUrl } from "../lib/parse-url.js";
-import { answerPlain, type HttpRequest, type HttpResponse, REQUEST_ID } from "./exchange.js";
+import { answerPlain, cut, type HttpRequest, type HttpResponse, REQUEST_ID } from "./exchange.js";
 import { createCallIds, identify } from "./identity.js";
 import type { ListenerLimits } from "./limits.js";
 
@@ -56,8 +55,7 @@ export function createDispatch(
 function answerFault(res: HttpResponse): void {
   if (res.writableEnded) return;
   if (!res.headersSent) answer(res, 500, "Internal error.");
-  else if (res instanceof ServerResponse) res.destroy();
-  else res.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  else cut(res);
 }
 
 /** Ends an exchange with a line of text. With HTTP/1 also ends the connection: what follows on it cannot be trusted. */

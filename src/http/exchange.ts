@@ -93,8 +93,10 @@ export function cut(response: HttpResponse): void {
     response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     return;
   }
-  // HTTP/1.0, which some proxies use, has no chunks: a normal end of the connection would end the answer. Reset it.
-  if (response.req.httpVersionMinor === 0) response.socket?.resetAndDestroy();
+  const { socket } = response;
+  // HTTP/1.0, which some proxies use, has no chunks: a normal end of the connection would end the answer. Reset it. Over
+  // TLS, where Node.js would throw, an end without close_notify says the same (RFC 8446 section 6.1).
+  if (response.req.httpVersionMinor === 0 && socket !== null && !("encrypted" in socket)) socket.resetAndDestroy();
   response.destroy();
 }
 

@@ -2,10 +2,24 @@ import { once } from "node:events";
 import http from "node:http";
 import type http2 from "node:http2";
 import https from "node:https";
+import net from "node:net";
 import tls from "node:tls";
 import { beforeAll, describe, expect, it } from "vitest";
+import { cut } from "../../src/http/exchange.js";
 import { END_HEADERS, END_STREAM, frame, getBlock, HEADERS, HELLO } from "./frames.js";
-import { connectHttp2, connectRaw, createCertificate, request, reset, sendGood, sendRaw, start } from "./support.js";
+import {
+  connectHttp2,
+  connectRaw,
+  createCertificate,
+  type Request,
+  type Response,
+  request,
+  reset,
+  sendGood,
+  sendRaw,
+  start,
+  writePart,
+} from "./support.js";
 
 const LARGE = Buffer.alloc(1024 * 1024, "0123456789abcdef");
 
@@ -34,6 +48,17 @@ describe("listen() in cleartext", () => {
     const { socket, received } = await connectRaw(port);
     socket.write(Buffer.concat([HELLO, frame(HEADERS, END_HEADERS | END_STREAM, 1, getBlock("x"))]));
     expect(await received("2.0 GET / ")).toBeTruthy();
+  });
+
+  it("resets a connection of HTTP/1.0 whose answer fails half-way: its end would be the answer's", async () => {
+    const handler = (_req: Request, res: Response) => {
+      writePart(res, "half");
+      throw new Error("half-way");
+    };
+    const { port } = await start({ handler });
+    const client = net.connect(port, "127.0.0.1").resume();
+    client.write("GET / HTTP/1.0\r\nHost: x\r\n\r\n");
+    expect(await once(client, "error")).toMatchObject([{ code: "ECONNRESET" }]);
   });
 
   it("answers requests of one packet in order", async () => {
@@ -121,6 +146,18 @@ describe("listen() with TLS", () => {
   let certificate: ReturnType<typeof createCertificate>;
   beforeAll(() => {
     certificate = createCertificate();
+  });
+
+  it("cuts an answer of HTTP/1.0 without a fault, although a TLS connection cannot be reset", async () => {
+    const handler = (_req: Request, res: Response) => {
+      writePart(res, "half");
+      cut(res);
+    };
+    const { port, faults } = await start({ tls: certificate, handler });
+    const client = tls.connect({ port, host: "127.0.0.1", servername: "localhost", ca: certificate.ca });
+    client.on("error", () => {}).write("GET / HTTP/1.0\r\nHost: x\r\n\r\n");
+    await once(client.resume(), "close");
+    expect(faults).toEqual([]);
   });
 
   it("rejects a certificate that cannot be read", async () => {
