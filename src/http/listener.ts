@@ -185,7 +185,10 @@ async function drain(server: Server, connections: Connections, graceMs: number, 
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   if (quietMs > 0) {
     // Clients open another connection for new requests from then on.
-    for (const session of connections.sessions.keys()) session.goaway(0, MAX_STREAM_ID);
+    for (const session of connections.sessions.keys()) {
+      // A session stays here until its socket is closed, and one that the client has ended would throw.
+      if (!session.destroyed) session.goaway(0, MAX_STREAM_ID);
+    }
     await Promise.race([closed, delay(quietMs)]);
   }
   connections.refusing = true;

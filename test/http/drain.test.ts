@@ -2,7 +2,7 @@ import { once } from "node:events";
 import net from "node:net";
 import tls from "node:tls";
 import { beforeAll, describe, expect, it } from "vitest";
-import { HELLO } from "./frames.js";
+import { frame, GOAWAY, HELLO } from "./frames.js";
 import {
   connectHttp2,
   connectRaw,
@@ -131,6 +131,15 @@ describe("close()", () => {
     socket.on("error", () => {}).write(HELLO);
     await once(socket, "data");
     await listener.close(100);
+    socket.destroy();
+  });
+
+  it("is not stopped by an HTTP/2 session that its client has ended, with the connection still open", async () => {
+    const { listener, port } = await start({ limits: NO_SWEEP });
+    const socket = net.connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+    socket.on("error", () => {}).write(Buffer.concat([HELLO, frame(GOAWAY, 0, 0, Buffer.alloc(8))]));
+    await once(socket.resume(), "end");
+    await listener.close(100, 1);
     socket.destroy();
   });
 
