@@ -143,28 +143,36 @@ async function attentionsOf(options: AdminOptions, publicKeyOf: PublicKeyOf): Pr
   const found = await store.inspect(sealer.currentKeyId);
   const foundAt = now();
   const named = async (applicationId: string) => (await publicKeyOf(applicationId)) ?? "";
-  const clients = found.refusedClients.map(async ({ applicationId, providerName, since }) => ({
-    kind: Kind.CLIENT_REFUSED,
-    publicKey: await named(applicationId),
-    providerName,
-    sinceTime: timestampFromMs(since),
-  }));
-  const events = found.waitingEvents
-    .filter(({ since }) => since < now() - WAITS_TOO_LONG_MS)
-    .map(async ({ applicationId, count, since }) => ({
-      kind: Kind.EVENTS_WAITING,
-      publicKey: await named(applicationId),
-      count,
-      sinceTime: timestampFromMs(since),
-    }));
+  // All at once: what is begun and awaited only later may fail with nobody waiting, which would end the process.
+  const [room, clients, events] = await Promise.all([
+    diskRoom(),
+    Promise.all(
+      found.refusedClients.map(async ({ applicationId, providerName, since }) => ({
+        kind: Kind.CLIENT_REFUSED,
+        publicKey: await named(applicationId),
+        providerName,
+        sinceTime: timestampFromMs(since),
+      })),
+    ),
+    Promise.all(
+      found.waitingEvents
+        .filter(({ since }) => since < now() - WAITS_TOO_LONG_MS)
+        .map(async ({ applicationId, count, since }) => ({
+          kind: Kind.EVENTS_WAITING,
+          publicKey: await named(applicationId),
+          count,
+          sinceTime: timestampFromMs(since),
+        })),
+    ),
+  ]);
   return [
     ...[...problems()].map((message) => ({ kind: Kind.STORE_NOT_WELL, message })),
-    ...diskAttention(await diskRoom()),
+    ...diskAttention(room),
     ...clockAttention(found.clock, foundAt),
-    ...(await Promise.all(clients)),
+    ...clients,
     ...counted(Kind.REFRESH_FAILING, found.failing),
     ...counted(Kind.REAUTHORIZATION_REQUIRED, found.ended),
-    ...(await Promise.all(events)),
+    ...events,
     ...counted(Kind.EVENTS_GIVEN_UP, found.givenUpEvents),
     ...keyAttention(found.keyCreatedAt, now()),
     ...nodeAttention(process.versions.node, now()),

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -6,7 +7,8 @@ import {
   OverviewService,
   GetFiguresRequest_Period as Period,
 } from "../../gen/relay/admin/v1/overview_pb.js";
-import { nodeAttention } from "../../src/admin/overview-service.js";
+import { createOverviewService, nodeAttention } from "../../src/admin/overview-service.js";
+import type { AdminOptions } from "../../src/admin/standard-methods.js";
 import { createCallers } from "../support/callers.js";
 import { ADMIN_TOKENS, type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { FAILING, failRefresh } from "../support/refresh-failure.js";
@@ -120,6 +122,24 @@ describe("GetOverview", () => {
     ]);
     const failing = await createAdminClients(harness).connections.listConnections({ refreshFailing: true });
     expect(failing.connections.map(({ userId }) => userId)).toEqual(["failing"]);
+  });
+
+  it("fails alone when the store fails meanwhile: no rejection is left that would end the process", async () => {
+    const own = await harness.createApplication();
+    await harness.putClient(own);
+    const client = (await harness.store.oauthClients.find(own.id, "sandbox")) ?? expect.unreachable();
+    await harness.store.oauthClients.noteRefused(client, FAILING.since);
+    const applications = { ...harness.store.applications, publicKeyOf: () => Promise.reject(new Error("lost")) };
+    const store = { ...harness.store, applications };
+    const told = { store, sealer: harness.sealer, now: Date.now, problems: () => [], diskRoom: () => setImmediate() };
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => void unhandled.push(reason);
+    process.on("unhandledRejection", note);
+    const { getOverview } = createOverviewService(told as unknown as AdminOptions);
+    await expect(getOverview?.({} as never, {} as never)).rejects.toThrow("lost");
+    await setImmediate();
+    process.off("unhandledRejection", note);
+    expect(unhandled).toEqual([]);
   });
 });
 
