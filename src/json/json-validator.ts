@@ -159,7 +159,7 @@ export function createUtf8Checker(): Utf8Checker {
       if (pending.length > 0) {
         const missing = sequenceLength(pending[0] as number) - pending.length;
         pending = Buffer.concat([pending, chunk.subarray(0, missing)]);
-        if (chunk.length < missing) return true;
+        if (chunk.length < missing) return unfinishedLength(pending) === pending.length;
         if (!isUtf8(pending)) return false;
         rest = chunk.subarray(missing);
       }

@@ -25,6 +25,18 @@ describe("createUtf8Checker()", () => {
     }
   });
 
+  it.each(["e941", "e9c3", "f09f41"])("says at once that a character cannot begin with %s, in any cuts", (hex) => {
+    const bytes = Buffer.from(hex, "hex");
+    for (let cuts = 0; cuts < 2 ** (bytes.length - 1); cuts++) {
+      const checker = createUtf8Checker();
+      expect(
+        split(bytes, cuts)
+          .map((chunk) => checker.push(chunk))
+          .at(-1),
+      ).toBe(false);
+    }
+  });
+
   it("agrees with isUtf8 at random chunk borders", () => {
     const bytes = fc.oneof(
       fc.string({ unit: "binary", maxLength: 12 }).map((text) => Buffer.from(text)),
