@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import type { ClientHttp2Stream } from "node:http2";
 import net from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { requestBodyOf } from "../../src/api/via/request-body.js";
 import type { Handler } from "../../src/http/dispatch.js";
 import { endWith } from "../../src/http/exchange.js";
 import { DEFAULT_LIMITS } from "../../src/http/limits.js";
@@ -12,6 +13,7 @@ import {
   connectHttp2,
   connectRaw,
   gate,
+  type Request,
   type Response,
   request,
   sendGood,
@@ -51,6 +53,24 @@ describe("timeouts of HTTP/1", () => {
     const slow = sendRaw(port, bytes);
     expect(await sendGood(port)).toContain("1.1 GET /good");
     expect(await slow).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  it("does not limit a body of the pass-through that waits for its turn", async () => {
+    const held = gate();
+    const handler = (request: Request, response: Response) => {
+      if (request.url !== "/via") return;
+      requestBodyOf(request, response, { maxBytes: 9, proofs: () => expect.unreachable(), onBytes: () => {} });
+      void held.opened.then(() => response.end("in the end"));
+    };
+    const { port } = await start({ limits: SHORT, handler });
+    const [waiting, other] = [await connectRaw(port), await connectRaw(port)];
+    waiting.socket.write("POST /via HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc");
+    other.socket.write(`${HEAD}Content-Length: 9\r\n\r\nabc`);
+    // Of the two, which began together, the other is cut.
+    expect(await other.closed).toMatch(/^HTTP\/1\.1 408 /);
+    held.open();
+    expect(await waiting.received("in the end")).toMatch(/^HTTP\/1\.1 200 /);
+    waiting.socket.destroy();
   });
 
   it("answers 408 to a body that drips", async () => {

@@ -62,6 +62,8 @@ class RequestBody implements StreamedBody {
     this.#request = request;
     this.#response = response;
     this.#options = options;
+    // It may wait for a turn or a refresh before it is read; the deadline of the call limits that.
+    allowLongUpload(response);
   }
 
   get start(): Uint8Array {
@@ -131,7 +133,6 @@ class RequestBody implements StreamedBody {
   #begin(): void {
     this.#isBegun = true;
     const proofs = this.#options.proofs().stream();
-    allowLongUpload(this.#response);
     const { headers, httpVersion } = this.#request;
     const isWaiting = httpVersion !== "1.0" && /^100-continue$/i.test(String(headers.expect ?? ""));
     if (isWaiting && !this.#response.headersSent) this.#response.writeContinue();
