@@ -176,3 +176,27 @@ export interface Call extends CallOrigin {
   /** When the call must have ended, in milliseconds of `performance.now()`. */
   readonly deadline: number;
 }
+
+/** Makes a call. Member by member: a spread takes longer in V8 than reading the request's body. */
+export function createCall(
+  origin: CallOrigin,
+  caller: Pick<Call, "publicKey" | "userId" | "proof">,
+  read: Pick<Call, "description" | "responseMode" | "memory" | "signal" | "deadline">,
+): Call {
+  return {
+    callId: origin.callId,
+    requestId: origin.requestId,
+    traceContext: origin.traceContext,
+    surface: origin.surface,
+    startedAt: origin.startedAt,
+    providerName: origin.providerName,
+    publicKey: caller.publicKey,
+    userId: caller.userId,
+    proof: caller.proof,
+    description: read.description,
+    responseMode: read.responseMode,
+    memory: read.memory,
+    signal: read.signal,
+    deadline: read.deadline,
+  };
+}

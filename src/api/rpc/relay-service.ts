@@ -11,6 +11,7 @@ import {
   type Call,
   type CallDescription,
   type CallOrigin,
+  createCall,
   CALL_JSON_LIMITS as LIMITS,
   type Surface,
 } from "../../call/call.js";
@@ -64,24 +65,13 @@ export function callFrom(
   const description = descriptionFromMessage(request.call);
   // A compressed message was counted by its compressed size; these are the bytes that are held.
   requireRoom(memory, sizeOf(description));
-  const { publicKey, userId, proof } = callerFrom(context.caller, request);
-  return {
-    // Member by member, as on the JSON route: spreads are slow in V8.
-    callId: origin.callId,
-    requestId: origin.requestId,
-    traceContext: origin.traceContext,
-    surface: origin.surface,
-    startedAt: origin.startedAt,
-    providerName: origin.providerName,
-    publicKey,
-    userId,
-    proof,
+  return createCall(origin, callerFrom(context.caller, request), {
     description,
     responseMode: request.responseMode === ResponseMode.BODY ? "body" : "data",
     memory,
     signal: context.signal,
     deadline: deadlineOf(options, context),
-  };
+  });
 }
 
 /** The earlier of the relay's deadline and the caller's own. */

@@ -1,5 +1,5 @@
 import type { Budget, StreamGarbage } from "../../call/budget.js";
-import type { Call, CallOrigin } from "../../call/call.js";
+import { type Call, type CallOrigin, createCall } from "../../call/call.js";
 import type { AnswerHead } from "../../call/outcome.js";
 import type { Relay } from "../../call/relay.js";
 import type { ListsOrigin } from "../../http/cors.js";
@@ -85,17 +85,7 @@ function callFrom(options: ViaHandlerOptions, { request, response, origin, targe
     onBytes: (bytes) => options.streamGarbage.add(bytes),
   });
   if (!memory.begin()) throw overloaded();
-  return {
-    // Member by member, as on the JSON route: spreads are slow in V8.
-    callId: origin.callId,
-    requestId: origin.requestId,
-    traceContext: origin.traceContext,
-    surface: origin.surface,
-    startedAt: origin.startedAt,
-    providerName: origin.providerName,
-    publicKey: head.caller.publicKey,
-    userId: head.caller.userId,
-    proof: head.caller.proof,
+  return createCall(origin, head.caller, {
     description: {
       url: head.url,
       method: request.method ?? "",
@@ -110,7 +100,7 @@ function callFrom(options: ViaHandlerOptions, { request, response, origin, targe
     memory,
     signal,
     deadline: origin.startedAt + options.deadlineMs,
-  };
+  });
 }
 
 function rewritingOf(options: ViaHandlerOptions, { request, origin }: Exchange, { description }: Call): Rewriting {
