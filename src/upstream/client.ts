@@ -178,8 +178,6 @@ function evict(pools: ReadonlyMap<string, Pool>, close: (key: string, pool: Pool
 
 /** A body is held twice: as received, and in the answer made from it. */
 const COPIES = 2;
-/** Deflate expands one byte to at most 1,032; codings that expand more are still decoded within the size limit. */
-const MAX_EXPANSION = 1100;
 
 /** A request whose answer is passed on once it is complete. */
 export class WholeExchange extends Exchange<UpstreamAnswer> {
@@ -219,16 +217,18 @@ export class WholeExchange extends Exchange<UpstreamAnswer> {
     return true;
   }
 
+  /** Charges what has been decoded as it grows: a coding may expand a few bytes without limit. */
   #decode(body: Bytes, codings: readonly ContentCoding[]): void {
-    const { maxResponseBytes } = this.answerLimits;
-    const most = COPIES * Math.min(maxResponseBytes, body.length * MAX_EXPANSION ** codings.length);
-    if (this.memory?.reserve(most) === false) {
-      this.failAs("noMemory");
-      return;
-    }
-    decodeBody(body, codings, maxResponseBytes, this.memory).then(
+    let charged = 0;
+    const mayGrowTo = (length: number) => {
+      const more = COPIES * length - charged;
+      if (more > 0 && this.memory?.reserve(more) === false) return false;
+      if (more > 0) charged += more;
+      return true;
+    };
+    decodeBody(body, codings, this.answerLimits.maxResponseBytes, mayGrowTo, this.memory).then(
       (decoded) => {
-        this.memory?.giveBack(most - COPIES * decoded.length);
+        this.memory?.giveBack(charged - COPIES * decoded.length);
         this.#give(decoded);
       },
       (error: unknown) => this.fail(error),

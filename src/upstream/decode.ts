@@ -40,6 +40,7 @@ export function parseContentCodings(value: string): readonly ContentCoding[] | u
  *
  * @param codings in the order in which to undo them.
  * @param maxBytes largest body after each coding; decoding stops there, so that a small body cannot fill the memory.
+ * @param mayGrowTo called with the bytes decoded so far; decoding stops when it returns false.
  * @param memory charged for the windows of the decoders; without it, they are not counted.
  * @throws RelayError RESPONSE_TOO_LARGE; PROVIDER_RESPONSE_INVALID for corrupt or truncated bytes; OVERLOADED.
  */
@@ -47,10 +48,12 @@ export async function decodeBody(
   body: Bytes,
   codings: readonly ContentCoding[],
   maxBytes: number,
+  mayGrowTo: (length: number) => boolean,
   memory?: MemoryShare,
 ): Promise<Bytes> {
   const judge = (length: number) => {
     if (length > maxBytes) throw relayError("tooLarge");
+    if (!mayGrowTo(length)) throw relayError("noMemory");
   };
   const whole = createChunks();
   const options = { chunkBytes: chunkBytesFor(body.length), judge, memory };

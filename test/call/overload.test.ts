@@ -92,7 +92,7 @@ describe("the budget of buffered bytes", () => {
     }
   });
 
-  it("reckons a compressed answer by what it could become", async () => {
+  it("charges a compressed answer for what it becomes", async () => {
     expect(await rest("/gzip-bomb?mib=8")).toMatchObject({ errorType: expect.stringMatching(/OVERLOADED|TOO_LARGE/) });
     expect(await rest("/gzip")).toMatchObject({ pincStatus: "success" });
   });

@@ -87,6 +87,11 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     ['if (memory?.reserve(windowBytes) === false) throw relayError("noMemory");', ""],
     "upstream/stream",
   ),
+  guard(
+    "memory of a decoded answer",
+    ["if (more > 0 && this.memory?.reserve(more) === false)", "if (false)"],
+    "upstream/decode",
+  ),
   guard("content-encoding chain", [" || codings.length === MAX_CODINGS", ""], "upstream/decode"),
   guard("transfer-encoding", ["return isChunkedOrNone(fields.transferEncoding) ||", "return true ||"], ANSWERS),
   guard(

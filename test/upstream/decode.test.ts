@@ -2,7 +2,8 @@ import * as zlib from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { bytesOf } from "../../src/lib/chunks.js";
 import { type ContentCoding, decodeBody, parseContentCodings } from "../../src/upstream/decode.js";
-import { failureOf } from "./upstream-for-test.js";
+import { answer } from "../support/raw-provider.js";
+import { failureOf, get, provider, upstream, within } from "./upstream-for-test.js";
 
 const { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } = zlib;
 /** Undefined where Node.js has none, and on 22, whose decoder takes half a body for a whole one. */
@@ -48,7 +49,7 @@ describe("parseContentCodings()", () => {
 
 /** In one piece. */
 async function decoded(body: Buffer, codings: readonly ContentCoding[], maxBytes: number): Promise<Buffer> {
-  return (await decodeBody(bytesOf(body), codings, maxBytes)).concat();
+  return (await decodeBody(bytesOf(body), codings, maxBytes, () => true)).concat();
 }
 
 function withoutCoding(value: string): [string, readonly string[]] {
@@ -76,6 +77,13 @@ describe("decodeBody()", () => {
     await failureOf(decoded(body, coding, 99_999), "RESPONSE_TOO_LARGE");
   });
 
+  it.each(ENCODERS)("decodes %s no further than it may grow", async (coding, encode) => {
+    const asked: number[] = [];
+    const mayGrowTo = (length: number) => asked.push(length) > 0 && length < 100_000;
+    await failureOf(decodeBody(bytesOf(encode(Buffer.alloc(8 * MIB))), coding, 8 * MIB, mayGrowTo), "OVERLOADED");
+    expect(Math.max(...asked)).toBeLessThan(MIB);
+  });
+
   it.each(ENCODERS)("refuses a truncated body in %s", async (coding, encode) => {
     const whole = encode(TEXT);
     for (const length of [1, 2, whole.length >> 1, whole.length - 1]) {
@@ -101,5 +109,28 @@ describe("decodeBody()", () => {
     expect((await decoded(members, ["gzip"], MIB)).toString()).toBe("one two");
     expect((await decoded(Buffer.concat([members, Buffer.alloc(9)]), ["gzip"], MIB)).toString()).toBe("one two");
     await failureOf(decoded(Buffer.concat([members, Buffer.from("junk")]), ["gzip"], MIB), "PROVIDER_RESPONSE_INVALID");
+  });
+});
+
+describe("the memory of a coded answer", () => {
+  it("is charged as it is decoded, and decoding ends where there is no room", async () => {
+    const coded = brotli(Buffer.alloc(4 * MIB));
+    const peer = await provider((socket) => socket.write(answer(coded, "Content-Encoding: br")));
+    const client = upstream();
+    let held = 0;
+    const memoryOf = (bytes: number) => ({
+      reserve(more: number) {
+        if (held + more > bytes) return false;
+        held += more;
+        return true;
+      },
+      giveBack(less: number) {
+        held -= less;
+      },
+    });
+    await failureOf(client.send(get(peer.origin), { ...within(), memory: memoryOf(8 * MIB) }), "OVERLOADED");
+    held = 0;
+    await client.send(get(peer.origin), { ...within(), memory: memoryOf(16 * MIB) });
+    expect(held).toBe(2 * (coded.length + 4 * MIB));
   });
 });
