@@ -222,7 +222,7 @@ export class WholeExchange extends Exchange<UpstreamAnswer> {
     let charged = 0;
     const mayGrowTo = (length: number) => {
       const more = COPIES * length - charged;
-      if (more > 0 && this.memory?.reserve(more) === false) return false;
+      if (this.isOver || (more > 0 && this.memory?.reserve(more) === false)) return false;
       if (more > 0) charged += more;
       return true;
     };

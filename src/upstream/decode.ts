@@ -40,7 +40,8 @@ export function parseContentCodings(value: string): readonly ContentCoding[] | u
  *
  * @param codings in the order in which to undo them.
  * @param maxBytes largest body after each coding; decoding stops there, so that a small body cannot fill the memory.
- * @param mayGrowTo called with the bytes decoded so far; decoding stops when it returns false.
+ * @param mayGrowTo called before each piece of `body` with 0, and with the bytes decoded so far; decoding stops when it
+ *   returns false.
  * @param memory charged for the windows of the decoders; without it, they are not counted.
  * @throws RelayError RESPONSE_TOO_LARGE; PROVIDER_RESPONSE_INVALID for corrupt or truncated bytes; OVERLOADED.
  */
@@ -55,14 +56,16 @@ export async function decodeBody(
     if (length > maxBytes) throw relayError("tooLarge");
     if (!mayGrowTo(length)) throw relayError("noMemory");
   };
+  async function* pieces(): Pieces {
+    for (const slice of slicesOf(body)) {
+      judge(0);
+      yield slice;
+    }
+  }
   const whole = createChunks();
   const options = { chunkBytes: chunkBytesFor(body.length), judge, memory };
-  for await (const chunk of undone(piecesOf(body), codings, options)) whole.push(chunk);
+  for await (const chunk of undone(pieces(), codings, options)) whole.push(chunk);
   return whole;
-}
-
-async function* piecesOf(body: Bytes): Pieces {
-  yield* slicesOf(body);
 }
 
 /**

@@ -89,9 +89,10 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard(
     "memory of a decoded answer",
-    ["if (more > 0 && this.memory?.reserve(more) === false)", "if (false)"],
+    ["(more > 0 && this.memory?.reserve(more) === false)", "false"],
     "upstream/decode",
   ),
+  guard("decoding ends with its call", ["if (this.isOver || (more > 0", "if ((more > 0"], "upstream/abort"),
   guard("content-encoding chain", [" || codings.length === MAX_CODINGS", ""], "upstream/decode"),
   guard("transfer-encoding", ["return isChunkedOrNone(fields.transferEncoding) ||", "return true ||"], ANSWERS),
   guard(

@@ -5,6 +5,8 @@ import type { RequestProgress, UpstreamRequest } from "../../src/upstream/reques
 import { answer, type Play, type RawProvider } from "../support/raw-provider.js";
 import { failureOf, get, provider, textOf, upstream, within } from "./upstream-for-test.js";
 
+/** Charged when the decoder is created. */
+const GZIP_WINDOW_BYTES = 32 * 1024;
 const OK = "HTTP/1.1 200 OK\r\n";
 
 describe("a request that has become too old to be sent", () => {
@@ -117,6 +119,28 @@ describe("an abort by the caller", () => {
     await peer.openAtMost(0);
     abort.abort(new Error("caller left"));
     await rejected;
+  });
+
+  it("while the body is being decoded ends the decoding", async () => {
+    const body = gzipSync(Buffer.alloc(9_000_000));
+    const peer = await provider((socket) => socket.end(answer(body, "Content-Encoding: gzip")));
+    const abort = new AbortController();
+    let [isDecoding, chargedLate] = [false, 0];
+    let onGivenBack = () => {};
+    const ended = new Promise<void>((resolve) => {
+      onGivenBack = resolve;
+    });
+    const reserve = (bytes: number) => {
+      if (abort.signal.aborted) chargedLate += bytes;
+      else if (isDecoding) abort.abort(new Error("caller left"));
+      isDecoding ||= bytes === GZIP_WINDOW_BYTES;
+      return true;
+    };
+    const memory = { reserve, giveBack: () => onGivenBack() };
+    const sent = upstream().send(get(peer.origin), { ...within(10_000, abort.signal), memory });
+    await expect(sent).rejects.toThrow("caller left");
+    await ended;
+    expect(chargedLate).toBe(0);
   });
 
   it("before the call means that there is no call", async () => {

@@ -84,6 +84,14 @@ describe("decodeBody()", () => {
     expect(Math.max(...asked)).toBeLessThan(MIB);
   });
 
+  it("can be ended before each piece of a body that decodes to nothing", async () => {
+    let asked = 0;
+    const members = bytesOf(Buffer.concat(Array(20_000).fill(gzipSync(""))));
+    const decoding = decodeBody(members, ["gzip"], MIB, () => ++asked < 3);
+    await failureOf(decoding, "OVERLOADED");
+    expect(asked).toBe(3);
+  });
+
   it.each(ENCODERS)("refuses a truncated body in %s", async (coding, encode) => {
     const whole = encode(TEXT);
     for (const length of [1, 2, whole.length >> 1, whole.length - 1]) {
