@@ -13,6 +13,7 @@ import { writeAudit } from "./audit-records.js";
 import type { CallBlockStore } from "./call-blocks.js";
 import {
   all,
+  camelCase,
   createStatement,
   type Database,
   first,
@@ -32,7 +33,7 @@ const CHANGEABLE = [
 const EACH = ["id", "public_key", ...CHANGEABLE, "created_at", "updated_at"];
 const COLUMNS = EACH.join(", ");
 
-const FIND = createStatement<{ public_key: string }, ApplicationRow>(
+const FIND = createStatement<{ publicKey: string }, ApplicationRow>(
   `SELECT ${COLUMNS} FROM applications WHERE public_key = :public_key`,
 );
 
@@ -42,11 +43,11 @@ const FIND_BY_IDS = createStatement<{ ids: readonly string[] }, ApplicationRow>(
 );
 
 /** Locks the row, so that nobody else changes it before the transaction ends. */
-const LOCK = createStatement<{ public_key: string }, ApplicationRow>(
+const LOCK = createStatement<{ publicKey: string }, ApplicationRow>(
   `SELECT ${COLUMNS} FROM applications WHERE public_key = :public_key FOR UPDATE`,
 );
 
-const PUBLIC_KEY = createStatement<{ id: string }, { public_key: string }>(
+const PUBLIC_KEY = createStatement<{ id: string }, { publicKey: string }>(
   "SELECT public_key FROM applications WHERE id = :id",
 );
 
@@ -54,11 +55,11 @@ const ICON = createStatement<{ id: string }, { icon: Uint8Array }>("SELECT icon 
 
 const LIST = createStatement<object, ApplicationRow>(`SELECT ${COLUMNS} FROM applications ORDER BY created_at, id`);
 
-const PAGE = createStatement<{ key_start: string; key_end: Buffer; limit: number }, ApplicationRow>(`
+const PAGE = createStatement<{ keyStart: string; keyEnd: Buffer; limit: number }, ApplicationRow>(`
    SELECT ${COLUMNS} FROM applications WHERE public_key >= :key_start AND public_key < CAST(:key_end AS KEY)
    ORDER BY public_key LIMIT :limit`);
 
-const CREATE = createStatement<WrittenRow>(
+const CREATE = createStatement<object>(
   `INSERT INTO applications (${COLUMNS}, icon) VALUES (${[...EACH, "icon"].map((column) => `:${column}`).join(", ")})`,
 );
 
@@ -88,7 +89,7 @@ export function createApplicationStore(
   return {
     findByPublicKey: kept.find,
     lookup: { findByPublicKey: kept.lookUp },
-    publicKeyOf: async (id) => (await database.read(() => first(PUBLIC_KEY, { id })))?.public_key,
+    publicKeyOf: async (id) => (await database.read(() => first(PUBLIC_KEY, { id })))?.publicKey,
     iconOf: async (id) => (await database.read(() => first(ICON, { id })))?.icon ?? NO_ICON,
     listsOrigin: async (origin) => (await database.read(() => first(LISTS_ORIGIN, { origin }))) !== undefined,
     list: async () => (await database.read(() => all(LIST, {}))).map(applicationFromRow),
@@ -101,7 +102,7 @@ export function createApplicationStore(
 }
 
 function* find(publicKey: string): Operation<Application | undefined> {
-  const row = yield* first(FIND, { public_key: publicKey });
+  const row = yield* first(FIND, { publicKey });
   return row && applicationFromRow(row);
 }
 
@@ -111,7 +112,7 @@ function* findByIds(ids: readonly string[]): Operation<Application[]> {
 
 function boundsOf({ prefix, after, limit }: ApplicationPage) {
   const { start, end } = rangeOfPrefix(prefix, after);
-  return { key_start: start, key_end: end, limit };
+  return { keyStart: start, keyEnd: end, limit };
 }
 
 function* create(
@@ -119,7 +120,7 @@ function* create(
   audit: AuditEntry | undefined,
 ): Operation<void> {
   try {
-    yield* run(CREATE, rowFromApplication(application));
+    yield* run(CREATE, { icon: NO_ICON, ...columnsFromPatch(application) });
   } catch (error) {
     throw isUniqueViolation(error) ? new ApplicationExistsError() : error;
   }
@@ -137,21 +138,21 @@ function* update(
   now: number,
   options: ChangeOptions<Application>,
 ): Operation<Application | undefined> {
-  const current = yield* first(LOCK, { public_key: publicKey });
+  const current = yield* first(LOCK, { publicKey });
   if (current === undefined) return undefined;
   requireCurrent(options, applicationFromRow(current));
-  const row = yield* first(UPDATE, { ...columnsFromPatch(patch), public_key: publicKey, now });
+  const row = yield* first(UPDATE, { ...UNCHANGED, ...columnsFromPatch(patch), publicKey, now });
   if (patch.privateKeyHash !== undefined) yield* run(DELETE_TICKETS, { id: current.id });
   if (patch.allowedOrigins !== undefined) yield* writeOrigins(current.id, patch.allowedOrigins);
   yield* writeAudit(options.audit);
   return row && applicationFromRow(row);
 }
 
-const REMOVE_ORIGINS = createStatement<{ application_id: string }>(
+const REMOVE_ORIGINS = createStatement<{ applicationId: string }>(
   "DELETE FROM application_origins WHERE application_id = :application_id",
 );
 
-const ADD_ORIGIN = createStatement<{ origin: string; application_id: string }>(
+const ADD_ORIGIN = createStatement<{ origin: string; applicationId: string }>(
   "INSERT INTO application_origins (origin, application_id) VALUES (:origin, :application_id) ON CONFLICT DO NOTHING",
 );
 
@@ -161,9 +162,9 @@ const LISTS_ORIGIN = createStatement<{ origin: string }, unknown>(`
    WHERE origin = :origin AND state = 'ACTIVE' LIMIT 1`);
 
 /** Replaces the origins that an application lists; called inside the transaction that writes the application. */
-function* writeOrigins(id: string, origins: readonly string[]): Operation<void> {
-  yield* run(REMOVE_ORIGINS, { application_id: id });
-  for (const origin of origins) yield* run(ADD_ORIGIN, { origin, application_id: id });
+function* writeOrigins(applicationId: string, origins: readonly string[]): Operation<void> {
+  yield* run(REMOVE_ORIGINS, { applicationId });
+  for (const origin of origins) yield* run(ADD_ORIGIN, { origin, applicationId });
 }
 
 /** Rows deleted per transaction: a few milliseconds of the write lock and of the event loop. */
@@ -185,7 +186,7 @@ const DELETE_SOME = (
        (SELECT id FROM ${table} WHERE application_id = :id ORDER BY ${order} LIMIT :batch)`),
 }));
 
-const DISABLE = createStatement<{ public_key: string }>(
+const DISABLE = createStatement<{ publicKey: string }>(
   "UPDATE applications SET state = 'DISABLED' WHERE public_key = :public_key",
 );
 
@@ -222,11 +223,11 @@ async function deleteApplication(
 }
 
 function* begin(publicKey: string, options: ChangeOptions<Application>): Operation<string | undefined> {
-  const current = yield* first(LOCK, { public_key: publicKey });
+  const current = yield* first(LOCK, { publicKey });
   if (current === undefined) return undefined;
   requireCurrent(options, applicationFromRow(current));
   yield* writeAudit(options.audit);
-  yield* run(DISABLE, { public_key: publicKey });
+  yield* run(DISABLE, { publicKey });
   return current.id;
 }
 
@@ -234,83 +235,34 @@ async function deleteCalls(calls: Pick<CallBlockStore, "deleteOf">, id: string):
   while ((await calls.deleteOf(id, BLOCK_BATCH)) === BLOCK_BATCH) await nextTurn();
 }
 
+/** Columns with JSON. */
+type JsonColumn = "allowedOrigins" | "allowedAddresses" | "allowedRedirectUris" | "callRules";
 /** A row of `applications`. */
-interface ApplicationRow {
-  readonly id: string;
-  readonly name: string;
-  readonly public_key: string;
-  readonly private_key_hash: Uint8Array;
-  readonly caller_auth: Application["callerAuth"];
-  readonly allowed_origins: string;
-  readonly allowed_addresses: string;
-  readonly allowed_redirect_uris: string;
-  readonly calls_per_minute: number;
-  readonly connection_calls_per_minute: number;
-  readonly call_rules: string;
-  readonly max_call_token_seconds: number;
-  readonly accent_color: string;
-  readonly state: Application["state"];
-  readonly capture_until: number;
-  readonly created_at: number;
-  readonly updated_at: number;
-}
-
-interface WrittenRow extends ApplicationRow {
-  readonly icon: Uint8Array;
-}
+type ApplicationRow = Omit<Application, JsonColumn> & Readonly<Record<JsonColumn, string>>;
 
 const NO_ICON = new Uint8Array(0);
 const NO_RULES: CallRulesByProvider = Object.freeze({});
 
 function applicationFromRow(row: ApplicationRow): Application {
   return {
-    id: row.id,
-    name: row.name,
-    publicKey: row.public_key,
-    privateKeyHash: row.private_key_hash,
-    callerAuth: row.caller_auth,
-    allowedOrigins: listFrom(row.allowed_origins),
-    allowedAddresses: listFrom(row.allowed_addresses),
-    allowedRedirectUris: listFrom(row.allowed_redirect_uris),
-    callsPerMinute: row.calls_per_minute,
-    connectionCallsPerMinute: row.connection_calls_per_minute,
-    callRules: row.call_rules === "{}" ? NO_RULES : storedCallRules(row.call_rules),
-    maxCallTokenSeconds: row.max_call_token_seconds,
-    accentColor: row.accent_color,
-    state: row.state,
-    captureUntil: row.capture_until,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
+    ...row,
+    allowedOrigins: JSON.parse(row.allowedOrigins) as string[],
+    allowedAddresses: JSON.parse(row.allowedAddresses) as string[],
+    allowedRedirectUris: JSON.parse(row.allowedRedirectUris) as string[],
+    callRules: row.callRules === "{}" ? NO_RULES : storedCallRules(row.callRules),
   };
 }
 
-function rowFromApplication(application: Application & Partial<ApplicationSettings>): WrittenRow {
-  const { id, publicKey, createdAt, updatedAt } = application;
-  // A whole application has no null columns.
-  const columns = columnsFromPatch({ icon: NO_ICON, ...application }) as WrittenRow;
-  return { ...columns, id, public_key: publicKey, created_at: createdAt, updated_at: updatedAt };
-}
+/** A patch of no column. */
+const UNCHANGED = Object.fromEntries([...CHANGEABLE, "icon"].map((column) => [camelCase(column), undefined]));
 
-/** The columns of a patch; null for those that stay unchanged. */
 function columnsFromPatch(patch: ApplicationPatch) {
+  const { allowedOrigins, allowedAddresses, allowedRedirectUris, callRules } = patch;
   return {
-    name: patch.name ?? null,
-    private_key_hash: patch.privateKeyHash ?? null,
-    caller_auth: patch.callerAuth ?? null,
-    allowed_origins: patch.allowedOrigins ? JSON.stringify(patch.allowedOrigins) : null,
-    allowed_addresses: patch.allowedAddresses ? JSON.stringify(patch.allowedAddresses) : null,
-    allowed_redirect_uris: patch.allowedRedirectUris ? JSON.stringify(patch.allowedRedirectUris) : null,
-    calls_per_minute: patch.callsPerMinute ?? null,
-    connection_calls_per_minute: patch.connectionCallsPerMinute ?? null,
-    call_rules: patch.callRules ? JSON.stringify(jsonFromCallRules(patch.callRules)) : null,
-    max_call_token_seconds: patch.maxCallTokenSeconds ?? null,
-    accent_color: patch.accentColor ?? null,
-    icon: patch.icon ?? null,
-    state: patch.state ?? null,
-    capture_until: patch.captureUntil ?? null,
+    ...patch,
+    allowedOrigins: allowedOrigins && JSON.stringify(allowedOrigins),
+    allowedAddresses: allowedAddresses && JSON.stringify(allowedAddresses),
+    allowedRedirectUris: allowedRedirectUris && JSON.stringify(allowedRedirectUris),
+    callRules: callRules && JSON.stringify(jsonFromCallRules(callRules)),
   };
-}
-
-function listFrom(json: string): readonly string[] {
-  return JSON.parse(json) as string[];
 }

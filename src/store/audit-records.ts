@@ -2,16 +2,11 @@ import type { AuditEntry, AuditRecord, AuditStore } from "../model/audit.js";
 import { all, createStatement, type Database, type Operation, run } from "./database.js";
 
 /** A row of `audit_records`. */
-interface AuditRow {
-  readonly id: string;
-  readonly created_at: number;
-  readonly actor: string;
-  readonly method: string;
-  readonly resource: string;
-  readonly public_key: string;
-  readonly changed_fields: string;
-  readonly outcome: AuditRecord["outcome"];
-}
+type AuditRow = Omit<AuditRecord, "at" | "changedFields"> & {
+  readonly createdAt: number;
+  /** JSON. */
+  readonly changedFields: string;
+};
 
 const COLUMNS = "id, created_at, actor, method, resource, public_key, changed_fields, outcome";
 
@@ -22,7 +17,7 @@ const LIST = createStatement<{ before: string; limit: number }, AuditRow>(
   `SELECT ${COLUMNS} FROM audit_records WHERE id < :before ORDER BY id DESC LIMIT :limit`,
 );
 
-const LIST_OF_APPLICATION = createStatement<{ public_key: string; before: string; limit: number }, AuditRow>(`
+const LIST_OF_APPLICATION = createStatement<{ publicKey: string; before: string; limit: number }, AuditRow>(`
    SELECT ${COLUMNS} FROM audit_records
    WHERE public_key = :public_key AND id < :before ORDER BY id DESC LIMIT :limit`);
 
@@ -35,9 +30,7 @@ export function createAuditStore(database: Database): AuditStore {
     add: (record) => database.write(() => writeAudit(record, record.outcome)),
     async list({ beforeId: before = LAST_ID, publicKey, limit }) {
       const rows = await database.read(() =>
-        publicKey === undefined
-          ? all(LIST, { before, limit })
-          : all(LIST_OF_APPLICATION, { public_key: publicKey, before, limit }),
+        publicKey === undefined ? all(LIST, { before, limit }) : all(LIST_OF_APPLICATION, { publicKey, before, limit }),
       );
       return rows.map(auditFromRow);
     },
@@ -47,27 +40,10 @@ export function createAuditStore(database: Database): AuditStore {
 /** Writes an audit record, inside the transaction of the change it describes. Does nothing without an entry. */
 export function* writeAudit(entry: AuditEntry | undefined, outcome: AuditRecord["outcome"] = "DONE"): Operation<void> {
   if (entry === undefined) return;
-  yield* run(ADD, {
-    id: entry.id,
-    created_at: entry.at,
-    actor: entry.actor,
-    method: entry.method,
-    resource: entry.resource,
-    public_key: entry.publicKey,
-    changed_fields: JSON.stringify(entry.changedFields),
-    outcome,
-  });
+  const changedFields = JSON.stringify(entry.changedFields);
+  yield* run(ADD, { ...entry, createdAt: entry.at, changedFields, outcome });
 }
 
-function auditFromRow(row: AuditRow): AuditRecord {
-  return {
-    id: row.id,
-    at: row.created_at,
-    actor: row.actor,
-    method: row.method,
-    resource: row.resource,
-    publicKey: row.public_key,
-    changedFields: JSON.parse(row.changed_fields) as string[],
-    outcome: row.outcome,
-  };
+function auditFromRow({ createdAt, changedFields, ...row }: AuditRow): AuditRecord {
+  return { ...row, at: createdAt, changedFields: JSON.parse(changedFields) as string[] };
 }

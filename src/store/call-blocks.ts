@@ -23,25 +23,15 @@ export function createCallBlockStore({ use, append, lastSequence }: CallBlockOpt
   return {
     append,
     list: (filter) => read([], () => list(filter)),
-    listAfter: (sequence, limit) => read([], () => blocks(all(LIST_AFTER, { sequence, limit }))),
+    listAfter: (sequence, limit) => read([], () => all(LIST_AFTER, { sequence, limit })),
     lastSequence: () => read(0, lastSequence),
     findBlock: (callId, startedAt) => read(undefined, () => find(callId, startedAt)),
     deleteBefore: (time, limit) => remove(() => run(DELETE_BEFORE, { time, limit })),
-    deleteOf: (application_id, limit) => remove(() => run(DELETE_OF, { application_id, limit })),
+    deleteOf: (applicationId, limit) => remove(() => run(DELETE_OF, { applicationId, limit })),
   };
 }
 
-/** A row of `call_blocks`. */
-interface CallBlockRow {
-  readonly sequence: number;
-  readonly application_id: string;
-  readonly count: number;
-  readonly first_at: number;
-  readonly last_at: number;
-  readonly calls: string;
-}
-
-/** Its columns, except `position`, which only writing and trimming need. */
+/** The columns of `call_blocks`, except `position`, which only writing and trimming need. */
 const COLUMNS = "sequence, application_id, count, first_at, last_at, calls";
 
 interface ListBounds {
@@ -61,35 +51,35 @@ const OF_TIME = "(+last_at >= :start AND +first_at < :end OR sequence = :floor)"
 /** Most blocks that one statement scans: a SQLite statement blocks the event loop. */
 const MAX_LOOKED = 500;
 
-const FLOOR = createStatement<{ before: number }, { floor: number | null }>(`SELECT min(sequence) AS floor FROM
+const FLOOR = createStatement<{ before: number }, { floor: number | undefined }>(`SELECT min(sequence) AS floor FROM
      (SELECT sequence FROM call_blocks WHERE sequence < :before ORDER BY sequence DESC LIMIT ${MAX_LOOKED}) AS looked`);
 
-const FLOOR_OF_ONE = createStatement<{ before: number; application_id: string }, { floor: number | null }>(`
+const FLOOR_OF_ONE = createStatement<{ before: number; applicationId: string }, { floor: number | undefined }>(`
    SELECT min(sequence) AS floor FROM
      (SELECT sequence FROM call_blocks WHERE application_id = :application_id AND sequence < :before
       ORDER BY sequence DESC LIMIT ${MAX_LOOKED}) AS looked`);
 
-const LIST = createStatement<ListBounds, CallBlockRow>(
+const LIST = createStatement<ListBounds, StoredBlock>(
   `SELECT ${COLUMNS} FROM call_blocks WHERE sequence < :before AND sequence >= :floor AND ${OF_TIME} ORDER BY sequence DESC LIMIT :limit`,
 );
 
-const LIST_OF_ONE = createStatement<ListBounds & { application_id: string }, CallBlockRow>(`
+const LIST_OF_ONE = createStatement<ListBounds & { applicationId: string }, StoredBlock>(`
    SELECT ${COLUMNS} FROM call_blocks WHERE application_id = :application_id AND sequence < :before AND sequence >= :floor AND ${OF_TIME}
    ORDER BY sequence DESC LIMIT :limit`);
 
-const LIST_AFTER = createStatement<{ sequence: number; limit: number }, CallBlockRow>(
+const LIST_AFTER = createStatement<{ sequence: number; limit: number }, StoredBlock>(
   `SELECT ${COLUMNS} FROM call_blocks WHERE sequence > :sequence ORDER BY sequence LIMIT :limit`,
 );
 
 /** Narrows the search by the time in the call's id, so that only the text of blocks that may hold it is searched. */
-const FIND = createStatement<{ call_id: string; time: number; until: number }, CallBlockRow>(`
+const FIND = createStatement<{ callId: string; time: number; until: number }, StoredBlock>(`
    SELECT ${COLUMNS} FROM call_blocks
    WHERE last_at BETWEEN :time AND :until AND first_at <= :time AND instr(calls, :call_id) > 0 LIMIT 1`);
 
 const DELETE_BEFORE = createStatement<{ time: number; limit: number }>(`DELETE FROM call_blocks WHERE sequence IN
      (SELECT sequence FROM call_blocks WHERE last_at < :time ORDER BY last_at LIMIT :limit)`);
 
-const DELETE_OF = createStatement<{ application_id: string; limit: number }>(`DELETE FROM call_blocks WHERE sequence IN
+const DELETE_OF = createStatement<{ applicationId: string; limit: number }>(`DELETE FROM call_blocks WHERE sequence IN
      (SELECT sequence FROM call_blocks WHERE application_id = :application_id ORDER BY sequence LIMIT :limit)`);
 
 /**
@@ -101,36 +91,23 @@ const CALL_SPANS_MS = [300_000, 90_000_000] as const;
 function* list({ applicationId, beforeSequence, startAt, endAt, limit }: BlockFilter): Operation<StoredBlock[]> {
   const last = Number.MAX_SAFE_INTEGER;
   const before = beforeSequence ?? last;
-  const of = applicationId === undefined ? undefined : { application_id: applicationId };
-  let floor: number | null | undefined = 0;
+  const of = applicationId === undefined ? undefined : { applicationId };
+  let floor: number | undefined = 0;
   if (startAt !== undefined || endAt !== undefined) {
     const row = yield* of === undefined ? first(FLOOR, { before }) : first(FLOOR_OF_ONE, { before, ...of });
     floor = row?.floor;
   }
-  if (floor == null) return [];
+  if (floor === undefined) return [];
   const bounds = { before, floor: Number(floor), start: startAt ?? 0, end: endAt ?? last, limit };
-  return yield* blocks(of === undefined ? all(LIST, bounds) : all(LIST_OF_ONE, { ...bounds, ...of }));
+  return yield* of === undefined ? all(LIST, bounds) : all(LIST_OF_ONE, { ...bounds, ...of });
 }
 
 function* find(callId: string, startedAt: number): Operation<StoredBlock | undefined> {
   for (const spanMs of CALL_SPANS_MS) {
-    const row = yield* first(FIND, { call_id: callId, time: startedAt, until: startedAt + spanMs });
-    if (row !== undefined) return blockFromRow(row);
+    const row = yield* first(FIND, { callId, time: startedAt, until: startedAt + spanMs });
+    if (row !== undefined) return row;
   }
   return undefined;
-}
-
-function* blocks(rows: Operation<CallBlockRow[]>): Operation<StoredBlock[]> {
-  return (yield* rows).map(blockFromRow);
-}
-
-function blockFromRow({ sequence, application_id, count, first_at, last_at, calls }: CallBlockRow): StoredBlock {
-  return { sequence, applicationId: application_id, count, firstAt: first_at, lastAt: last_at, calls };
-}
-
-/** The columns to write for a block. */
-export function rowFromBlock({ applicationId, count, firstAt, lastAt, calls }: CallBlock) {
-  return { application_id: applicationId, count, first_at: firstAt, last_at: lastAt, calls };
 }
 
 /**
@@ -167,7 +144,7 @@ const ADD = createStatement<Columns & { before: number }, { count: number }>(`
    JOIN applications ON applications.id = added.application_id
    RETURNING count`);
 
-const TRIM_RINGS = createStatement<{ application_ids: readonly string[]; max_calls: number; limit: number }>(`
+const TRIM_RINGS = createStatement<{ applicationIds: readonly string[]; maxCalls: number; limit: number }>(`
    DELETE FROM call_blocks WHERE sequence IN (
      SELECT oldest.sequence FROM unnest(:application_ids::text[]) AS written (application_id)
      CROSS JOIN LATERAL (
@@ -180,10 +157,10 @@ const TRIM_RINGS = createStatement<{ application_ids: readonly string[]; max_cal
 
 /** Blocks as one array per column, for inserting many in one PostgreSQL statement. */
 interface Columns {
-  readonly application_ids: readonly string[];
+  readonly applicationIds: readonly string[];
   readonly counts: readonly number[];
-  readonly first_ats: readonly number[];
-  readonly last_ats: readonly number[];
+  readonly firstAts: readonly number[];
+  readonly lastAts: readonly number[];
   readonly calls: readonly string[];
 }
 
@@ -191,17 +168,16 @@ function* append(blocks: readonly CallBlock[], maxCalls: number): Operation<numb
   const last = (yield* first(TAKE_SEQUENCES, { blocks: blocks.length }))?.last ?? 0;
   const columns = columnsFrom(blocks);
   const written = yield* all(ADD, { ...columns, before: last - blocks.length });
-  yield* run(TRIM_RINGS, { application_ids: columns.application_ids, max_calls: maxCalls, limit: TRIM });
+  yield* run(TRIM_RINGS, { ...columns, maxCalls, limit: TRIM });
   return written.reduce((sum, { count }) => sum + count, 0);
 }
 
 function columnsFrom(blocks: readonly CallBlock[]): Columns {
-  const rows = blocks.map(rowFromBlock);
   return {
-    application_ids: rows.map((row) => row.application_id),
-    counts: rows.map((row) => row.count),
-    first_ats: rows.map((row) => row.first_at),
-    last_ats: rows.map((row) => row.last_at),
-    calls: rows.map((row) => row.calls),
+    applicationIds: blocks.map(({ applicationId }) => applicationId),
+    counts: blocks.map(({ count }) => count),
+    firstAts: blocks.map(({ firstAt }) => firstAt),
+    lastAts: blocks.map(({ lastAt }) => lastAt),
+    calls: blocks.map(({ calls }) => calls),
   };
 }

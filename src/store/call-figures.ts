@@ -12,14 +12,7 @@ import {
 import { all, createStatement, type Database, nothing, type Operation, run } from "./database.js";
 
 /** A row of `call_figures`. */
-interface FiguresRow {
-  readonly span: FigureSpan;
-  readonly kind: FigureRow["kind"];
-  readonly subject: string;
-  readonly start_at: number;
-  readonly writer: string;
-  readonly figures: string;
-}
+type FiguresRow = Omit<FigureRow, "id"> & { readonly subject: string; readonly writer: string };
 
 /**
  * The first version of the table, in PostgreSQL's SQL, without `PAIR`. In SQLite it is in the file of call records. It
@@ -57,9 +50,9 @@ interface ReadBounds {
   readonly span: FigureSpan;
   readonly kind: FigureRow["kind"];
   readonly from: number;
-  readonly after_subject: string;
-  readonly after_start: number;
-  readonly after_writer: string;
+  readonly afterSubject: string;
+  readonly afterStart: number;
+  readonly afterWriter: string;
   readonly limit: number;
 }
 
@@ -84,7 +77,7 @@ const DELETE_BEFORE = createStatement<{ span: FigureSpan; time: number; limit: n
 type SubjectOfSpan = Omit<FiguresRow, "writer" | "figures">;
 
 /** Subjects with figures of several processes. */
-const SHARED = createStatement<Pick<FiguresRow, "span" | "start_at">, Pick<FiguresRow, "kind" | "subject">>(`
+const SHARED = createStatement<Pick<FiguresRow, "span" | "startAt">, Pick<FiguresRow, "kind" | "subject">>(`
    SELECT kind, subject FROM call_figures WHERE span = :span AND start_at = :start_at
    GROUP BY kind, subject HAVING count(*) > 1`);
 
@@ -123,11 +116,11 @@ export function createFigureStore(use: UseDatabase): FigureStore {
         await nextTurn();
       }
     },
-    merge: (span, start_at) =>
+    merge: (span, startAt) =>
       use(
         async (database) => {
-          for (const subject of await database.read(() => all(SHARED, { span, start_at }))) {
-            while ((await database.write(() => merge({ span, start_at, ...subject }), nothing)) === SLICE)
+          for (const subject of await database.read(() => all(SHARED, { span, startAt }))) {
+            while ((await database.write(() => merge({ span, startAt, ...subject }), nothing)) === SLICE)
               await nextTurn();
             await nextTurn();
           }
@@ -140,8 +133,7 @@ export function createFigureStore(use: UseDatabase): FigureStore {
 }
 
 function* putAll(writer: string, rows: readonly FigureRow[]): Operation<void> {
-  for (const { span, kind, id, startAt, figures } of rows)
-    yield* run(PUT, { span, kind, subject: id, start_at: startAt, writer, figures });
+  for (const { id, ...row } of rows) yield* run(PUT, { ...row, subject: id, writer });
 }
 
 /** Adds up the first rows of a subject into the first of them. Returns how many rows there were. */
@@ -157,13 +149,13 @@ function* merge(subject: SubjectOfSpan): Operation<number> {
 }
 
 function slice({ span, kind, id, fromAt }: FigureFilter, last: FiguresRow | undefined): Operation<FiguresRow[]> {
-  const { subject = "", start_at = -1, writer = "" } = last ?? {};
-  const after = { after_subject: subject, after_start: start_at, after_writer: writer };
+  const { subject = "", startAt = -1, writer = "" } = last ?? {};
+  const after = { afterSubject: subject, afterStart: startAt, afterWriter: writer };
   const bounds = { span, kind, from: fromAt, ...after, limit: SLICE };
   if (id === undefined) return all(READ, bounds);
   return all(READ_OF_ONE, { ...bounds, subject: id });
 }
 
-function rowFrom({ span, kind, subject, start_at, figures }: FiguresRow): FigureRow {
-  return { span, kind, id: subject, startAt: start_at, figures };
+function rowFrom({ subject, writer, ...row }: FiguresRow): FigureRow {
+  return { ...row, id: subject };
 }

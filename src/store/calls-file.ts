@@ -1,7 +1,7 @@
 import type Sqlite from "better-sqlite3";
 import { RelayError } from "../model/errors.js";
 import type { CallBlock } from "../records/call-block.js";
-import { createCallBlockStore, rowFromBlock, TRIM } from "./call-blocks.js";
+import { createCallBlockStore, TRIM } from "./call-blocks.js";
 import { createFigureStore, FIGURES_TABLE, type UseDatabase } from "./call-figures.js";
 import { createStatement, type Database, first, type Operation, run } from "./database.js";
 import { type DatabaseKind, openDatabase } from "./open-database.js";
@@ -44,15 +44,15 @@ export function createCallsFile(path: string, { exists, onDamaged }: CallsFileOp
 /** SQLite keeps this row when blocks are deleted, so numbers are never reused. */
 const LAST = createStatement<object, { seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'call_blocks'");
 
-const END = createStatement<{ application_id: string }, { position: number }>(`
+const END = createStatement<{ applicationId: string }, { position: number }>(`
    SELECT position + count AS position FROM call_blocks WHERE application_id = :application_id
    ORDER BY sequence DESC LIMIT 1`);
 
-const ADD = createStatement<ReturnType<typeof rowFromBlock> & { position: number }>(`
+const ADD = createStatement<CallBlock & { position: number }>(`
    INSERT INTO call_blocks (application_id, position, count, first_at, last_at, calls)
    VALUES (:application_id, :position, :count, :first_at, :last_at, :calls)`);
 
-const TRIM_RING = createStatement<{ application_id: string; limit: number; before: number }>(`
+const TRIM_RING = createStatement<{ applicationId: string; limit: number; before: number }>(`
    DELETE FROM call_blocks WHERE sequence IN (
      SELECT sequence FROM (
        SELECT sequence, position FROM call_blocks WHERE application_id = :application_id ORDER BY sequence LIMIT :limit
@@ -60,10 +60,9 @@ const TRIM_RING = createStatement<{ application_id: string; limit: number; befor
 
 function* append(blocks: readonly CallBlock[], maxCalls: number): Operation<void> {
   for (const block of blocks) {
-    const row = rowFromBlock(block);
-    const position = (yield* first(END, row))?.position ?? 0;
-    yield* run(ADD, { ...row, position });
-    yield* run(TRIM_RING, { ...row, limit: TRIM, before: position + block.count - maxCalls });
+    const position = (yield* first(END, block))?.position ?? 0;
+    yield* run(ADD, { ...block, position });
+    yield* run(TRIM_RING, { ...block, limit: TRIM, before: position + block.count - maxCalls });
   }
 }
 

@@ -2,24 +2,18 @@ import type { CaptureStore, SealedCapture } from "../records/capture-store.js";
 import { createStatement, type Database, first, type Operation, run } from "./database.js";
 
 /** A row of `call_captures`. */
-interface CaptureRow {
-  readonly id: string;
-  readonly application_id: string;
-  readonly capture_until: number;
-  readonly content: Uint8Array;
-  readonly created_at: number;
-}
+type CaptureRow = Omit<SealedCapture, "callId"> & { readonly id: string };
 
 const COLUMNS = "id, application_id, capture_until, content, created_at";
 
 /**
  * Serializes writers, so that each counts the captures of those before it. Inserts that refer to the row need not wait.
  */
-const LOCK = createStatement<{ application_id: string }, unknown>(
+const LOCK = createStatement<{ applicationId: string }, unknown>(
   "SELECT id FROM applications WHERE id = :application_id FOR NO KEY UPDATE",
 );
 
-const COUNT = createStatement<{ application_id: string; capture_until: number }, { count: number }>(`
+const COUNT = createStatement<{ applicationId: string; captureUntil: number }, { count: number }>(`
    SELECT count(*) AS count FROM call_captures
    WHERE application_id = :application_id AND capture_until = :capture_until`);
 
@@ -44,17 +38,13 @@ export function createCaptureStore(database: Database): CaptureStore {
   };
 }
 
-function* add(
-  { callId, applicationId, captureUntil, content, createdAt }: SealedCapture,
-  maxCalls: number,
-): Operation<boolean> {
-  const row = { application_id: applicationId, capture_until: captureUntil };
-  if ((yield* first(LOCK, row)) === undefined) return false;
-  if (((yield* first(COUNT, row))?.count ?? 0) >= maxCalls) return false;
-  yield* run(ADD, { ...row, id: callId, content, created_at: createdAt });
+function* add({ callId, ...capture }: SealedCapture, maxCalls: number): Operation<boolean> {
+  if ((yield* first(LOCK, capture)) === undefined) return false;
+  if (((yield* first(COUNT, capture))?.count ?? 0) >= maxCalls) return false;
+  yield* run(ADD, { id: callId, ...capture });
   return true;
 }
 
-function captureFromRow({ id, application_id, capture_until, content, created_at }: CaptureRow): SealedCapture {
-  return { callId: id, applicationId: application_id, captureUntil: capture_until, content, createdAt: created_at };
+function captureFromRow({ id, ...row }: CaptureRow): SealedCapture {
+  return { callId: id, ...row };
 }

@@ -49,7 +49,7 @@ export function createConnectionStore(database: Database): CachedConnectionStore
     maxRows: MAX_KEPT,
     textOf,
     *find(key) {
-      return readOne(yield* first(FIND, parametersFrom(key)));
+      return readOne(yield* first(FIND, key));
     },
     *findMany(keys) {
       const found = (yield* all(FIND_MANY, manyParametersFrom(keys))).map(read);
@@ -79,16 +79,16 @@ export function createConnectionStore(database: Database): CachedConnectionStore
     },
     async scanUser(userId, after, limit) {
       const { applicationId = "", providerName = "" } = after ?? {};
-      const bounds = { user_id: userId, application_id: applicationId, provider_name: providerName, limit };
+      const bounds = { userId, applicationId, providerName, limit };
       return (await database.read(() => all(SCAN_OF_USER, bounds))).map((row) => summaryFromRow(row, now));
     },
     async refreshesOf(key) {
-      return attemptsFrom((await database.read(() => first(REFRESHES, parametersFrom(key))))?.refreshes, now());
+      return attemptsFrom((await database.read(() => first(REFRESHES, key)))?.refreshes, now());
     },
-    userOf: async (id) => (await database.read(() => first(USER_OF, { id })))?.user_id,
+    userOf: async (id) => (await database.read(() => first(USER_OF, { id })))?.userId,
     async delete(key, at, audit) {
       const row = await database.write(() => deleteOne(key, at, audit), forget(key));
-      return row && { ...read(row), previousRefreshToken: row.previous_refresh_token ?? undefined };
+      return row && { ...read(row), previousRefreshToken: row.previousRefreshToken };
     },
     ...createRefreshStore(database, { forget, forgetLease: (key) => () => kept.forgetFound(key) }),
   };
@@ -99,19 +99,13 @@ function textOf({ applicationId, userId, providerName }: ConnectionKey): string 
   return `${applicationId}\0${userId}\0${providerName}`;
 }
 
-interface KeyParameters {
-  readonly application_id: string;
-  readonly user_id: string;
-  readonly provider_name: string;
-}
-
-const FIND = createStatement<KeyParameters, ConnectionRead>(`SELECT ${CONNECTION_READ} FROM connections
+const FIND = createStatement<ConnectionKey, ConnectionRead>(`SELECT ${CONNECTION_READ} FROM connections
    WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name`);
 
 interface ManyKeys {
-  readonly application_ids: readonly string[];
-  readonly user_ids: readonly Buffer[];
-  readonly provider_names: readonly string[];
+  readonly applicationIds: readonly string[];
+  readonly userIds: readonly Buffer[];
+  readonly providerNames: readonly string[];
 }
 
 /** This and the next statement are only for PostgreSQL's cache. */
@@ -143,35 +137,31 @@ const PUT_SQL = `INSERT INTO connections (${CONNECTION_COLUMNS})
 const PUT = createStatement<ConnectionRow, ConnectionRead>(`${PUT_SQL} RETURNING ${CONNECTION_READ}`);
 
 /** For a connection whose first token was never fetched, the age of the row counts. */
-const PUT_NEWER = createStatement<ConnectionRow & { as_of: number }, { id: string }>(`${PUT_SQL}
+const PUT_NEWER = createStatement<ConnectionRow & { asOf: number }, { id: string }>(`${PUT_SQL}
    WHERE CASE WHEN connections.obtained_at = 0 THEN connections.updated_at ELSE connections.obtained_at END < :as_of
    RETURNING id`);
 
-const LIST = createStatement<{ application_id: string; limit: number }, ConnectionRead>(`
+const LIST = createStatement<{ applicationId: string; limit: number }, ConnectionRead>(`
    SELECT ${CONNECTION_READ} FROM connections
    WHERE application_id = :application_id ORDER BY user_id, provider_name LIMIT :limit`);
 
-const LIST_OF_USER = createStatement<{ application_id: string; user_id: string; limit: number }, ConnectionRead>(`
+const LIST_OF_USER = createStatement<{ applicationId: string; userId: string; limit: number }, ConnectionRead>(`
    SELECT ${CONNECTION_READ} FROM connections
    WHERE application_id = :application_id AND user_id = :user_id ORDER BY provider_name LIMIT :limit`);
 
-const DELETE = createStatement<KeyParameters, DeletedRow>(`DELETE FROM connections
+const DELETE = createStatement<ConnectionKey, DeletedRow>(`DELETE FROM connections
    WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name
    RETURNING ${CONNECTION_READ}, previous_refresh_token`);
 
 interface DeletedRow extends ConnectionRead {
-  readonly previous_refresh_token: Uint8Array | null;
-}
-
-function parametersFrom({ applicationId, userId, providerName }: ConnectionKey): KeyParameters {
-  return { application_id: applicationId, user_id: userId, provider_name: providerName };
+  readonly previousRefreshToken: Uint8Array | undefined;
 }
 
 function manyParametersFrom(keys: readonly ConnectionKey[]): ManyKeys {
   return {
-    application_ids: keys.map(({ applicationId }) => applicationId),
-    user_ids: keys.map(({ userId }) => Buffer.from(userId)),
-    provider_names: keys.map(({ providerName }) => providerName),
+    applicationIds: keys.map(({ applicationId }) => applicationId),
+    userIds: keys.map(({ userId }) => Buffer.from(userId)),
+    providerNames: keys.map(({ providerName }) => providerName),
   };
 }
 
@@ -184,7 +174,7 @@ function* put(connection: NewConnection, now: number, audit: AuditEntry | undefi
 function* putAll(connections: readonly NewerConnection[], now: number): Operation<boolean[]> {
   const stored: boolean[] = [];
   for (const { connection, asOf, audit } of connections) {
-    const row = yield* first(PUT_NEWER, { ...rowFromConnection(connection, now), as_of: asOf });
+    const row = yield* first(PUT_NEWER, { ...rowFromConnection(connection, now), asOf });
     stored.push(row !== undefined);
     if (row === undefined) continue;
     yield* enqueueEvent("connection.created", connection, now);
@@ -194,12 +184,12 @@ function* putAll(connections: readonly NewerConnection[], now: number): Operatio
 }
 
 function list({ applicationId, userId, limit }: ConnectionFilter): Operation<ConnectionRead[]> {
-  const parameters = { application_id: applicationId, limit };
-  return userId === undefined ? all(LIST, parameters) : all(LIST_OF_USER, { ...parameters, user_id: userId });
+  const parameters = { applicationId, limit };
+  return userId === undefined ? all(LIST, parameters) : all(LIST_OF_USER, { ...parameters, userId });
 }
 
 function* deleteOne(key: ConnectionKey, now: number, audit: AuditEntry | undefined): Operation<DeletedRow | undefined> {
-  const row = yield* first(DELETE, parametersFrom(key));
+  const row = yield* first(DELETE, key);
   if (row === undefined) return undefined;
   yield* enqueueEvent("connection.deleted", key, now);
   yield* writeAudit(audit);
@@ -208,22 +198,22 @@ function* deleteOne(key: ConnectionKey, now: number, audit: AuditEntry | undefin
 
 /** Stand-ins for the columns that are not read for a summary. */
 const UNREAD = {
-  ...{ access_token: new Uint8Array(), refresh_token: null, id_token: null },
-  ...{ lease_until: null, unanswered_since: null, version: 0 },
+  ...{ accessToken: new Uint8Array(), refreshToken: undefined, idToken: undefined },
+  ...{ leaseUntil: undefined, unansweredSince: undefined, version: 0 },
 };
 
 interface SummaryRow extends Omit<ConnectionRead, keyof typeof UNREAD> {
-  readonly public_key: string;
-  readonly has_refresh_token: boolean | number;
+  readonly publicKey: string;
+  readonly hasRefreshToken: boolean | number;
 }
 
 /** The exclusive start of a range of connections, and the exclusive end of a range of users. */
 interface ScanBounds {
-  readonly application_id: string;
-  readonly user_start: string;
+  readonly applicationId: string;
+  readonly userStart: string;
   /** Empty sorts before every provider's name. */
-  readonly provider_start: string;
-  readonly user_end: Buffer;
+  readonly providerStart: string;
+  readonly userEnd: Buffer;
   readonly limit: number;
 }
 
@@ -246,24 +236,24 @@ const SCAN = createStatement<ScanBounds, SummaryRow>(`${SCANNED}
    WHERE (application_id, user_id, provider_name) > (:application_id, :user_start, :provider_start)
    ORDER BY application_id, user_id, provider_name LIMIT :limit`);
 
-const SCAN_OF_USER = createStatement<KeyParameters & { readonly limit: number }, SummaryRow>(`${SCANNED}
+const SCAN_OF_USER = createStatement<ConnectionKey & { readonly limit: number }, SummaryRow>(`${SCANNED}
    WHERE user_id = :user_id AND (application_id, provider_name) > (:application_id, :provider_name)
    ORDER BY user_id, application_id, provider_name LIMIT :limit`);
 
 /** Read separately, so that calls and lists do not pay for it. */
-const REFRESHES = createStatement<KeyParameters, { refreshes: string | null }>(`SELECT refreshes FROM connections
+const REFRESHES = createStatement<ConnectionKey, { refreshes: string | undefined }>(`SELECT refreshes FROM connections
    WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name`);
 
-const USER_OF = createStatement<{ id: string }, { user_id: string }>("SELECT user_id FROM connections WHERE id = :id");
+const USER_OF = createStatement<{ id: string }, { userId: string }>("SELECT user_id FROM connections WHERE id = :id");
 
 /** Converts a requested range to the bounds of a scan. */
 function boundsOf({ applicationId, user, after, limit }: ConnectionRange): ScanBounds {
   const users: KeyRange = "id" in user ? rangeOfOne(user.id) : rangeOfPrefix(user.prefix, undefined);
   return {
-    application_id: after?.applicationId ?? applicationId ?? "",
-    user_start: after?.userId ?? users.start,
-    provider_start: after?.providerName ?? "",
-    user_end: users.end,
+    applicationId: after?.applicationId ?? applicationId ?? "",
+    userStart: after?.userId ?? users.start,
+    providerStart: after?.providerName ?? "",
+    userEnd: users.end,
     limit,
   };
 }
@@ -273,5 +263,5 @@ function summaryFromRow(row: SummaryRow, now: () => number): ConnectionSummary {
     { ...UNREAD, ...row },
     now,
   );
-  return { ...shown, publicKey: row.public_key, hasRefreshToken: Boolean(row.has_refresh_token) };
+  return { ...shown, publicKey: row.publicKey, hasRefreshToken: Boolean(row.hasRefreshToken) };
 }

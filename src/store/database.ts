@@ -4,6 +4,8 @@ import { createHash } from "node:crypto";
  * One statement with `:name` parameters, in the SQL that SQLite and PostgreSQL share. The drivers translate the rest
  * (sqlite-driver.ts, postgres-session.ts):
  *
+ * - Columns and parameters have snake_case names in SQL, and the same in camelCase in rows and parameters; NULL is
+ *   `undefined`.
  * - `:clock` is the store's clock in milliseconds since the epoch: that of this process in SQLite, the database's in
  *   PostgreSQL (threats 3.3).
  * - `, :clock AS clock` reads the database's clock with a row; SQLite has none of its own and leaves it out.
@@ -23,6 +25,27 @@ export interface Statement<Parameters, Row> {
 /** Creates a statement with the types of its parameters and rows. */
 export function createStatement<Parameters extends object, Row = never>(sql: string): Statement<Parameters, Row> {
   return { name: createHash("sha256").update(sql).digest("base64url").slice(0, 20), sql };
+}
+
+/** The camelCase form of a snake_case name. */
+export function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/**
+ * Returns a function that builds a row from the values of its columns. It copies a row that has all members already: a
+ * connection of a PostgreSQL list takes 11 µs so, and 19 if they are added one by one.
+ *
+ * @param columns their names in SQL.
+ */
+export function createRowBuilder(columns: readonly string[]): (values: readonly unknown[]) => object {
+  const names = columns.map(camelCase);
+  const empty: Record<string, unknown> = Object.fromEntries(names.map((name) => [name, undefined]));
+  return (values) => {
+    const row = { ...empty };
+    for (let at = 0; at < names.length; at++) row[names[at] as string] = values[at] ?? undefined;
+    return row;
+  };
 }
 
 /** One use of a statement. */

@@ -16,8 +16,8 @@ const FAILING = createStatement<object, Count & { readonly clock?: number }>(`
 const ENDED = createStatement<object, Count>(`SELECT count(*) AS count FROM
      (SELECT 1 FROM connections WHERE state = 'REAUTHORIZATION_REQUIRED' LIMIT ${MANY}) AS ended`);
 
-const REFUSED = createStatement<object, { application_id: string; provider_name: string; refused_since: number }>(`
-   SELECT application_id, provider_name, refused_since FROM oauth_clients WHERE refused_since IS NOT NULL
+const REFUSED = createStatement<object, { applicationId: string; providerName: string; since: number }>(`
+   SELECT application_id, provider_name, refused_since AS since FROM oauth_clients WHERE refused_since IS NOT NULL
    ORDER BY refused_since LIMIT ${ROWS}`);
 
 const WAITING = createStatement<object, { id: string; count: number; since: number }>(`${WITH_TOLD}
@@ -31,7 +31,7 @@ const WAITING = createStatement<object, { id: string; count: number; since: numb
 const GIVEN_UP = createStatement<object, Count>(`SELECT count(*) AS count FROM
      (SELECT 1 FROM webhook_deliveries WHERE outcome = 'GIVEN_UP' LIMIT ${MANY}) AS given_up`);
 
-const KEY = createStatement<{ key_id: string }, { created_at: number }>(
+const KEY = createStatement<{ keyId: string }, { createdAt: number }>(
   "SELECT created_at FROM key_checks WHERE key_id = :key_id",
 );
 
@@ -40,12 +40,12 @@ export function createInspect(database: Database): Inspect {
   return (currentKeyId) => database.read(() => inspect(currentKeyId));
 }
 
-function* inspect(key_id: string): Operation<Findings> {
+function* inspect(keyId: string): Operation<Findings> {
   const refused = yield* all(REFUSED, {});
   const waiting = yield* all(WAITING, {});
   const ended = (yield* first(ENDED, {}))?.count ?? 0;
   const givenUpEvents = (yield* first(GIVEN_UP, {}))?.count ?? 0;
-  const keyCreatedAt = (yield* first(KEY, { key_id }))?.created_at;
+  const keyCreatedAt = (yield* first(KEY, { keyId }))?.createdAt;
   // Last, since the caller compares its clock with its own.
   const failing = yield* first(FAILING, {});
   return {
@@ -54,9 +54,7 @@ function* inspect(key_id: string): Operation<Findings> {
     givenUpEvents,
     keyCreatedAt,
     clock: failing?.clock,
-    refusedClients: refused.map((row) => ({
-      ...{ applicationId: row.application_id, providerName: row.provider_name, since: row.refused_since },
-    })),
+    refusedClients: refused,
     waitingEvents: waiting.map(({ id, count, since }) => ({ applicationId: id, count, since })),
   };
 }

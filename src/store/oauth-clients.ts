@@ -7,30 +7,16 @@ const WRITTEN = "id, application_id, provider_name, client_id, client_secret, sc
 const COLUMNS = `${WRITTEN}, refused_since`;
 
 /** A row of `oauth_clients`. */
-interface ClientRow {
-  readonly id: string;
-  readonly application_id: string;
-  readonly provider_name: string;
-  readonly client_id: string;
-  readonly client_secret: Uint8Array | null;
-  readonly scope: string;
-  readonly origin_parameters: string;
-  readonly updated_at: number;
-  readonly refused_since: number | null;
-}
+type ClientRow = Omit<StoredOAuthClient, "originParameters"> & { /** JSON. */ readonly originParameters: string };
 
-type WrittenRow = Omit<ClientRow, "refused_since">;
-
-interface ClientKey {
-  readonly application_id: string;
-  readonly provider_name: string;
-}
+type WrittenRow = Omit<ClientRow, "refusedSince">;
+type ClientKey = Pick<ClientRow, "applicationId" | "providerName">;
 
 const FIND = createStatement<ClientKey, ClientRow>(
   `SELECT ${COLUMNS} FROM oauth_clients WHERE application_id = :application_id AND provider_name = :provider_name`,
 );
 
-const LIST = createStatement<{ application_id: string }, ClientRow>(
+const LIST = createStatement<{ applicationId: string }, ClientRow>(
   `SELECT ${COLUMNS} FROM oauth_clients WHERE application_id = :application_id ORDER BY provider_name`,
 );
 
@@ -48,11 +34,11 @@ const UPDATE = createStatement<WrittenRow, ClientRow>(`
    WHERE application_id = :application_id AND provider_name = :provider_name
    RETURNING ${COLUMNS}`);
 
-const REFUSE = createStatement<ClientKey & { updated_at: number; refused_since: number }>(`
+const REFUSE = createStatement<ClientKey & { updatedAt: number; refusedSince: number }>(`
    UPDATE oauth_clients SET refused_since = :refused_since WHERE application_id = :application_id
      AND provider_name = :provider_name AND updated_at = :updated_at AND refused_since IS NULL`);
 
-const ACCEPT = createStatement<ClientKey & { updated_at: number }>(`
+const ACCEPT = createStatement<ClientKey & { updatedAt: number }>(`
    UPDATE oauth_clients SET refused_since = NULL WHERE application_id = :application_id
      AND provider_name = :provider_name AND updated_at = :updated_at AND refused_since IS NOT NULL`);
 
@@ -64,30 +50,23 @@ const DELETE = createStatement<ClientKey>(
 export function createOAuthClientStore(database: Database): OAuthClientStore {
   return {
     async find(applicationId, providerName) {
-      const row = await database.read(() => first(FIND, keyFrom(applicationId, providerName)));
+      const row = await database.read(() => first(FIND, { applicationId, providerName }));
       return row && clientFromRow(row);
     },
     put: async (client) => {
-      const key = keyFrom(client.applicationId, client.providerName);
-      await changeTwice(database, () => change(key, () => client, undefined));
+      await changeTwice(database, () => change(client, () => client, undefined));
     },
     change: (applicationId, providerName, decide, audit) =>
-      changeTwice(database, () => change(keyFrom(applicationId, providerName), decide, audit)),
-    noteRefused: async ({ applicationId, providerName, updatedAt }, refusedSince) => {
-      const key = { ...keyFrom(applicationId, providerName), updated_at: updatedAt };
+      changeTwice(database, () => change({ applicationId, providerName }, decide, audit)),
+    noteRefused: async (client, refusedSince) => {
       await database.write(() =>
-        refusedSince === undefined ? run(ACCEPT, key) : run(REFUSE, { ...key, refused_since: refusedSince }),
+        refusedSince === undefined ? run(ACCEPT, client) : run(REFUSE, { ...client, refusedSince }),
       );
     },
-    list: async (applicationId) =>
-      (await database.read(() => all(LIST, { application_id: applicationId }))).map(clientFromRow),
+    list: async (applicationId) => (await database.read(() => all(LIST, { applicationId }))).map(clientFromRow),
     delete: (applicationId, providerName, options = {}) =>
-      database.write(() => deleteOne(keyFrom(applicationId, providerName), options)),
+      database.write(() => deleteOne({ applicationId, providerName }, options)),
   };
-}
-
-function keyFrom(applicationId: string, providerName: string): ClientKey {
-  return { application_id: applicationId, provider_name: providerName };
 }
 
 /** A missing row cannot be locked. If another process inserts it first, the second attempt finds it. */
@@ -108,8 +87,8 @@ function* change(
   const current = yield* first(LOCK, key);
   const written = rowFromClient(decide(current && clientFromRow(current)));
   // What is known of a client is of this version: so each change has a later one, even if the clock has gone back.
-  const updated_at = current === undefined ? written.updated_at : Math.max(written.updated_at, current.updated_at + 1);
-  const row = yield* first(current === undefined ? INSERT : UPDATE, { ...written, updated_at });
+  const updatedAt = current === undefined ? written.updatedAt : Math.max(written.updatedAt, current.updatedAt + 1);
+  const row = yield* first(current === undefined ? INSERT : UPDATE, { ...written, updatedAt });
   yield* writeAudit(audit);
   return clientFromRow(row as ClientRow);
 }
@@ -123,28 +102,9 @@ function* deleteOne(key: ClientKey, options: ChangeOptions<StoredOAuthClient>): 
 }
 
 function clientFromRow(row: ClientRow): StoredOAuthClient {
-  return {
-    id: row.id,
-    applicationId: row.application_id,
-    providerName: row.provider_name,
-    clientId: row.client_id,
-    clientSecret: row.client_secret ?? undefined,
-    scope: row.scope,
-    originParameters: JSON.parse(row.origin_parameters) as Record<string, string>,
-    updatedAt: row.updated_at,
-    refusedSince: row.refused_since ?? undefined,
-  };
+  return { ...row, originParameters: JSON.parse(row.originParameters) as Record<string, string> };
 }
 
 function rowFromClient(client: StoredOAuthClient): WrittenRow {
-  return {
-    id: client.id,
-    application_id: client.applicationId,
-    provider_name: client.providerName,
-    client_id: client.clientId,
-    client_secret: client.clientSecret ?? null,
-    scope: client.scope,
-    origin_parameters: JSON.stringify(client.originParameters),
-    updated_at: client.updatedAt,
-  };
+  return { ...client, originParameters: JSON.stringify(client.originParameters) };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
 import { RelayError } from "../model/errors.js";
-import type { Query } from "./database.js";
+import { camelCase, createRowBuilder, type Query } from "./database.js";
 import {
   isConflict,
   isConnectionLost,
@@ -148,10 +148,10 @@ async function released<T>(client: pg.PoolClient, result: Promise<T>): Promise<T
 function queriesOf(client: pg.PoolClient): Queries {
   return {
     async answer(query) {
-      const { rows, rowCount } = await send(client, postgresQuery(query));
+      const { rows, rowCount, fields } = await send(client, postgresQuery(query));
       if (query.kind === "run") return rowCount ?? 0;
-      decodeRows(rows);
-      return query.kind === "all" ? rows : rows[0];
+      const decoded = decodeRows(rows, fields);
+      return query.kind === "all" ? decoded : decoded[0];
     },
     send: (text, values = []) => send(client, { text, values: [...values] }),
   };
@@ -185,14 +185,15 @@ const OTHERS_TEXT: ReadonlySet<string> = new Set(
 );
 
 /** Translates a query. The text is not cached: it takes 3 µs for a look-up, and the caches make those rare. */
-function postgresQuery({ statement: { name, sql }, parameters }: Query): pg.QueryConfig {
+function postgresQuery({ statement: { name, sql }, parameters }: Query): pg.QueryArrayConfig {
   const names: string[] = [];
   const text = postgresSql(sql).replace(/(?<!:):([a-z_]+)/g, (_, parameter: string) => {
     if (parameter === "clock") return CLOCK;
     if (!names.includes(parameter)) names.push(parameter);
     return `$${names.indexOf(parameter) + 1}`;
   });
-  return { name, text, values: names.map((each) => encoded(each, parameterOf(parameters, each))) };
+  const values = names.map((each) => encoded(each, parameterOf(parameters, camelCase(each))));
+  return { name, text, values, rowMode: "array" };
 }
 
 function postgresSql(sql: string): string {
@@ -206,19 +207,17 @@ function encoded(name: string, value: unknown): unknown {
   return typeof value === "string" && OTHERS_TEXT.has(name) ? Buffer.from(value) : value;
 }
 
-/** Decodes text that is kept as bytes, in place. */
-function decodeRows(rows: Record<string, unknown>[]): void {
+/** Builds the rows, and decodes text that is kept as bytes. */
+function decodeRows(rows: unknown[][], fields: readonly pg.FieldDef[]): object[] {
+  const texts = fields.flatMap(({ name }, at) => (OTHERS_TEXT.has(name) ? [at] : []));
   for (const row of rows) {
-    for (const name in row) {
-      const value = row[name];
-      if (OTHERS_TEXT.has(name) && Buffer.isBuffer(value)) row[name] = value.toString();
-    }
+    for (const at of texts) if (Buffer.isBuffer(row[at])) row[at] = row[at].toString();
   }
+  return rows.map(createRowBuilder(fields.map(({ name }) => name)));
 }
 
 /** The value of a parameter. Throws when it was not passed. */
 function parameterOf(parameters: object, name: string): unknown {
-  const value = (parameters as Readonly<Record<string, unknown>>)[name];
-  if (value === undefined) throw new TypeError(`A statement has no value for :${name}.`);
-  return value;
+  if (!(name in parameters)) throw new TypeError(`A statement has no value for :${name}.`);
+  return (parameters as Readonly<Record<string, unknown>>)[name];
 }

@@ -42,7 +42,7 @@ function digitsOf(value: number, digits: number): string {
 }
 
 /** Decodes the refreshes to show at `now` (milliseconds since the epoch), newest first. Pure. */
-export function attemptsFrom(text: string | null | undefined, now: number): RefreshAttempt[] {
+export function attemptsFrom(text: string | undefined, now: number): RefreshAttempt[] {
   const stored = (text ?? "").match(new RegExp(`.{${LENGTH}}`, "g")) ?? [];
   return stored.map(attemptFrom).filter(({ at }) => now - at < SHOWN_MS);
 }

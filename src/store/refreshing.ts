@@ -17,7 +17,6 @@ import {
   columnsFromTrouble,
   connectionFromRow,
   findEvidence,
-  type TroubleColumns,
 } from "./connection-row.js";
 import { all, createStatement, type Database, first, type Operation, run } from "./database.js";
 import { KEEP_ATTEMPT, textFromAttempt } from "./refresh-history.js";
@@ -36,19 +35,21 @@ export function createRefreshStore(
   return {
     async takeLease(connection, owner, leaseMs, skipsWait = false) {
       const row = await database.write(() => take(connection, { owner, leaseMs, skipsWait }), forgetLease(connection));
-      return row && { connection: read(row), owner, previousRefreshToken: row.previous_refresh_token ?? undefined };
+      if (row === undefined) return undefined;
+      const { previousRefreshToken, leaseOwner, isLeased, isWaiting, ...own } = row;
+      return { connection: read(own), owner, previousRefreshToken };
     },
     commitRefresh: (connection, tokens, now) =>
       database.write(() => commit(connection, tokens, now), forget(connection)),
     recordFailure: (lease, failure, now) => database.write(() => fail(lease, failure, now), forget(lease.connection)),
     async extendLease({ connection, owner }, leaseMs) {
-      const extend = () => run(EXTEND, { id: connection.id, owner, lease_ms: leaseMs });
+      const extend = () => run(EXTEND, { id: connection.id, owner, leaseMs });
       return (await database.write(extend, forgetLease(connection))) > 0;
     },
     freeLeases: async (owner) => void (await database.write(() => run(FREE, { owner }))),
     async releaseLease({ connection, owner }) {
       const { id, unansweredSince } = connection;
-      const release = () => run(RELEASE, { id, owner, unanswered_since: unansweredSince ?? null });
+      const release = () => run(RELEASE, { id, owner, unansweredSince });
       await database.write(release, forgetLease(connection));
     },
     async noteTrouble(connection, trouble) {
@@ -58,10 +59,9 @@ export function createRefreshStore(
     findEvidence: (connection, words, since, now) => database.read(() => findEvidence(connection, words, since, now)),
     requireReauthorization: (connection, reason, now, options = {}) =>
       database.write(() => end(connection, { ...options, reason, now }), forget(connection)),
-    findAbandoned: async (afterId, limit) =>
-      (await database.read(() => all(ABANDONED, { after_id: afterId, limit }))).map(read),
+    findAbandoned: async (afterId, limit) => (await database.read(() => all(ABANDONED, { afterId, limit }))).map(read),
     findExpired: async (endedBefore, limit) =>
-      (await database.read(() => all(EXPIRED, { ended_before: endedBefore, limit }))).filter(hasEnded).map(read),
+      (await database.read(() => all(EXPIRED, { endedBefore, limit }))).filter(hasEnded).map(read),
   } satisfies Partial<ConnectionStore>;
 }
 
@@ -71,10 +71,10 @@ function isAheadSql(column: string, maxMs: number): string {
 }
 
 type LeaseRow = ConnectionRead & {
-  readonly previous_refresh_token: Uint8Array | null;
-  readonly lease_owner: string | null;
-  readonly is_leased: boolean | number;
-  readonly is_waiting: boolean | number;
+  readonly previousRefreshToken: Uint8Array | undefined;
+  readonly leaseOwner: string | undefined;
+  readonly isLeased: boolean | number;
+  readonly isWaiting: boolean | number;
 };
 
 /** Locks the row for the rest of the short transaction, so that it cannot change between check and write. */
@@ -85,12 +85,12 @@ const SELECT_FREE = createStatement<{ id: string; version: number }, LeaseRow>(`
    FROM connections
    WHERE id = :id AND version = :version AND (state = 'ACTIVE' OR previous_refresh_token IS NOT NULL) FOR UPDATE`);
 
-const TAKE = createStatement<{ id: string; owner: string; lease_ms: number }>(`
+const TAKE = createStatement<{ id: string; owner: string; leaseMs: number }>(`
    UPDATE connections SET lease_owner = :owner, lease_until = :clock + CAST(:lease_ms AS BIGINT),
      unanswered_since = coalesce(unanswered_since, :clock)
    WHERE id = :id`);
 
-const NOTICE = createStatement<{ id: string; lease_ms: number }>(
+const NOTICE = createStatement<{ id: string; leaseMs: number }>(
   `UPDATE connections SET lease_owner = NULL, lease_until = :clock + CAST(:lease_ms AS BIGINT) WHERE id = :id`,
 );
 
@@ -99,14 +99,14 @@ function* take(
   { owner, leaseMs, skipsWait }: { owner: string; leaseMs: number; skipsWait: boolean },
 ): Operation<LeaseRow | undefined> {
   const row = yield* first(SELECT_FREE, { id, version });
-  if (row === undefined || (row.is_waiting && !skipsWait)) return undefined;
-  const isOthers = row.lease_owner !== owner;
-  if (isOthers && row.is_leased) return undefined;
-  if (isOthers && row.lease_owner !== null) {
-    yield* run(NOTICE, { id, lease_ms: leaseMs });
+  if (row === undefined || (row.isWaiting && !skipsWait)) return undefined;
+  const isOthers = row.leaseOwner !== owner;
+  if (isOthers && row.isLeased) return undefined;
+  if (isOthers && row.leaseOwner !== undefined) {
+    yield* run(NOTICE, { id, leaseMs });
     return undefined;
   }
-  yield* run(TAKE, { id, owner, lease_ms: leaseMs });
+  yield* run(TAKE, { id, owner, leaseMs });
   return row;
 }
 
@@ -131,32 +131,19 @@ const KEEP_LATE = createStatement<object>(`UPDATE connections SET previous_refre
      lease_until = CASE WHEN state = 'ACTIVE' OR lease_owner IS NOT NULL THEN lease_until ELSE :clock END
    WHERE id = :id AND (version = CAST(:version AS BIGINT) + 1 OR state <> 'ACTIVE')`);
 
-/** The sealed tokens of a row. */
-interface StoredTokens {
-  readonly id: string;
-  readonly access_token: Uint8Array;
-  readonly refresh_token: Uint8Array | null;
-}
+type StoredTokens = Pick<Connection, "id" | "accessToken" | "refreshToken">;
 
-const STORED = createStatement<{ application_id: string; user_id: string; provider_name: string }, StoredTokens>(`
+const STORED = createStatement<ConnectionKey, StoredTokens>(`
    SELECT id, access_token, refresh_token FROM connections
    WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name`);
 
 function* commit(connection: LeasedConnection, tokens: RefreshedTokens, now: number): Operation<CommitOutcome> {
   const { id, version, state, trouble } = connection;
   const values = {
-    id,
-    version,
-    access_token: tokens.accessToken ?? null,
-    refresh_token: tokens.refreshToken ?? null,
-    late_refresh_token: tokens.lateRefreshToken ?? null,
-    id_token: tokens.idToken ?? null,
-    scope: tokens.scope ?? null,
-    obtained_at: tokens.obtainedAt,
-    expires_at: tokens.expiresAt ?? null,
-    origin_parameters: tokens.originParameters === undefined ? null : JSON.stringify(tokens.originParameters),
+    ...tokens,
+    ...{ id, version, now },
+    originParameters: tokens.originParameters && JSON.stringify(tokens.originParameters),
     attempt: textFromAttempt(tokens.attempt),
-    now,
   };
   const isWhole = tokens.accessToken !== undefined;
   if ((yield* run(isWhole ? COMMIT : REPLACE_REFRESH_TOKEN, values)) > 0) {
@@ -166,11 +153,7 @@ function* commit(connection: LeasedConnection, tokens: RefreshedTokens, now: num
       yield* enqueueEvent("connection.refresh_recovered", connection, now);
     return "stored";
   }
-  const current = yield* first(STORED, {
-    application_id: connection.applicationId,
-    user_id: connection.userId,
-    provider_name: connection.providerName,
-  });
+  const current = yield* first(STORED, connection);
   if (current === undefined) return "gone";
   if (current.id === id && holds(current, tokens)) return "stored";
   if (tokens.lateRefreshToken !== undefined) yield* run(KEEP_LATE, values);
@@ -183,8 +166,8 @@ function* commit(connection: LeasedConnection, tokens: RefreshedTokens, now: num
  */
 function holds(row: StoredTokens, { accessToken, refreshToken }: RefreshedTokens): boolean {
   return accessToken === undefined
-    ? Buffer.from(row.refresh_token ?? []).equals(refreshToken ?? Buffer.alloc(0))
-    : Buffer.from(row.access_token).equals(accessToken);
+    ? Buffer.from(row.refreshToken ?? []).equals(refreshToken ?? Buffer.alloc(0))
+    : Buffer.from(row.accessToken).equals(accessToken);
 }
 
 const FAIL = createStatement<object>(`UPDATE connections SET
@@ -205,10 +188,10 @@ function* fail(
   const changed = yield* run(FAIL, {
     id: connection.id,
     owner,
-    error_class: errorClass,
-    wait_ms: waitMs,
-    is_unspent: Number(isUnspent),
-    unanswered_since: connection.unansweredSince ?? null,
+    errorClass,
+    waitMs,
+    isUnspent: Number(isUnspent),
+    unansweredSince: connection.unansweredSince,
     ...columnsFromTrouble(trouble),
     attempt: textFromAttempt(attempt),
     now,
@@ -217,11 +200,11 @@ function* fail(
     yield* enqueueEvent("connection.refresh_failing", connection, now, errorClass);
 }
 
-const NOTE = createStatement<{ id: string; version: number } & TroubleColumns>(`
+const NOTE = createStatement<{ id: string; version: number } & ReturnType<typeof columnsFromTrouble>>(`
    UPDATE connections SET trouble = :trouble, refusal = :refusal, refused_at = :refused_at
    WHERE id = :id AND version = :version`);
 
-const RELEASE = createStatement<{ id: string; owner: string; unanswered_since: number | null }>(
+const RELEASE = createStatement<{ id: string; owner: string; unansweredSince: number | undefined }>(
   // For a connection that was given up, lease_until is set so that it is found again and may be refreshed after all.
   `UPDATE connections SET lease_owner = NULL,
      lease_until = CASE WHEN state = 'ACTIVE' THEN NULL ELSE :clock + ${MAX_BACKOFF_MS} END,
@@ -229,7 +212,7 @@ const RELEASE = createStatement<{ id: string; owner: string; unanswered_since: n
    WHERE id = :id AND lease_owner = :owner`,
 );
 
-const EXTEND = createStatement<{ id: string; owner: string; lease_ms: number }>(
+const EXTEND = createStatement<{ id: string; owner: string; leaseMs: number }>(
   `UPDATE connections SET lease_until = :clock + CAST(:lease_ms AS BIGINT) WHERE id = :id AND lease_owner = :owner`,
 );
 
@@ -242,10 +225,10 @@ const END = createStatement<
     version: number;
     reason: string;
     now: number;
-    owner: string | null;
-    tried: Uint8Array | null;
+    owner: string | undefined;
+    tried: Uint8Array | undefined;
     attempt: string;
-  } & TroubleColumns
+  } & ReturnType<typeof columnsFromTrouble>
 >(`
    UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED',
      state_reason = CASE WHEN state = 'ACTIVE' THEN :reason ELSE state_reason END,
@@ -265,8 +248,7 @@ function* end(
 ): Operation<boolean> {
   const { id, version, state } = connection;
   const values = {
-    ...{ id, version, reason, now },
-    ...{ owner: owner ?? null, tried: tried ?? null },
+    ...{ id, version, reason, now, owner, tried },
     attempt: textFromAttempt(attempt),
     ...columnsFromTrouble(trouble),
   };
@@ -276,18 +258,18 @@ function* end(
 }
 
 /** Few connections have a lease, so the small index of leases is forced, whatever SQLite's planner prefers. */
-const ABANDONED = createStatement<{ after_id: string; limit: number }, ConnectionRead>(`
+const ABANDONED = createStatement<{ afterId: string; limit: number }, ConnectionRead>(`
    SELECT ${CONNECTION_READ} FROM connections INDEXED BY connections_leased
    WHERE lease_until IS NOT NULL AND NOT (${isAheadSql("lease_until", MAX_LEASE_MS)}) AND id > :after_id
    ORDER BY id LIMIT :limit`);
 
 /** Reads a partial index of such connections, in its order. */
-const EXPIRED = createStatement<{ ended_before: number; limit: number }, ConnectionRead>(`
+const EXPIRED = createStatement<{ endedBefore: number; limit: number }, ConnectionRead>(`
    SELECT ${CONNECTION_READ} FROM connections INDEXED BY connections_unrefreshable
    WHERE state = 'ACTIVE' AND refresh_token IS NULL AND expires_at < CAST(:ended_before AS BIGINT)
    ORDER BY expires_at LIMIT :limit`);
 
 /** Whether the token has expired by the store's own clock, too, if it has one, since ending a connection is final. */
-function hasEnded({ expires_at, clock }: ConnectionRead): boolean {
-  return clock === undefined || (expires_at ?? clock) < clock;
+function hasEnded({ expiresAt, clock }: ConnectionRead): boolean {
+  return clock === undefined || (expiresAt ?? clock) < clock;
 }

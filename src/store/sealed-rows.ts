@@ -1,5 +1,5 @@
 import { TOKEN_COLUMNS } from "../oauth/store-answer.js";
-import { all, createStatement, type Database, type Operation, run, type Statement } from "./database.js";
+import { all, camelCase, createStatement, type Database, type Operation, run, type Statement } from "./database.js";
 
 /** A table with sealed columns, which `relay key rotate` must reseal. */
 interface SealedTable {
@@ -31,14 +31,14 @@ export interface SealedRow {
   readonly applicationId: string;
   readonly userId: string;
   readonly providerName: string;
-  /** In the order of the table's columns; null where the row has no value. */
-  readonly values: ReadonlyArray<Uint8Array | null>;
+  /** In the order of the table's columns; undefined where the row has no value. */
+  readonly values: ReadonlyArray<Uint8Array | undefined>;
 }
 
 /** A row, and its resealed values. */
 export interface Resealed {
   readonly row: SealedRow;
-  readonly values: ReadonlyArray<Uint8Array | null>;
+  readonly values: SealedRow["values"];
 }
 
 /** The sealed values of one table, ordered by row id. */
@@ -51,7 +51,7 @@ export interface SealedRows {
   replace(resealed: readonly Resealed[]): Promise<number>;
 }
 
-type PageRow = Readonly<Record<string, string | Uint8Array | null>> & { readonly id: string };
+type PageRow = Readonly<Record<string, string | Uint8Array | undefined>> & { readonly id: string };
 
 /** All sealed values, table by table. */
 export function createSealedRows(database: Database): readonly SealedRows[] {
@@ -61,26 +61,26 @@ export function createSealedRows(database: Database): readonly SealedRows[] {
     return {
       table: table.name,
       columns: table.columns,
-      page: async (after_id, limit) =>
-        (await database.read(() => all(page, { after_id, limit }))).map((row) => sealedFrom(row, table)),
+      page: async (afterId, limit) =>
+        (await database.read(() => all(page, { afterId, limit }))).map((row) => sealedFrom(row, table)),
       replace: (resealed) => database.write(() => replaceAll(replace, resealed, table)),
     };
   });
 }
 
-function pageOf({ name, columns, ...owner }: SealedTable): Statement<{ after_id: string; limit: number }, PageRow> {
+function pageOf({ name, columns, ...owner }: SealedTable): Statement<{ afterId: string; limit: number }, PageRow> {
   const read = new Set(["id", ...Object.values(owner), ...columns]);
   return createStatement(`SELECT ${[...read].join(", ")} FROM ${name} WHERE id > :after_id ORDER BY id LIMIT :limit`);
 }
 
 function sealedFrom(row: PageRow, { applicationId, userId, providerName, columns }: SealedTable): SealedRow {
-  const textOf = (column: string | undefined) => (column === undefined ? "" : String(row[column]));
+  const textOf = (column: string | undefined) => (column === undefined ? "" : String(row[camelCase(column)]));
   return {
     id: row.id,
     applicationId: textOf(applicationId),
     userId: textOf(userId),
     providerName: textOf(providerName),
-    values: columns.map((column) => row[column] as Uint8Array | null),
+    values: columns.map((column) => row[camelCase(column)] as Uint8Array | undefined),
   };
 }
 
@@ -103,8 +103,8 @@ function* replaceAll(
   let replaced = 0;
   for (const { row, values } of resealed) {
     const pairs = columns.flatMap((column, at) => [
-      [`new_${column}`, values[at]],
-      [`old_${column}`, row.values[at]],
+      [camelCase(`new_${column}`), values[at]],
+      [camelCase(`old_${column}`), row.values[at]],
     ]);
     replaced += yield* run(replace, { id: row.id, ...Object.fromEntries(pairs) });
   }
@@ -125,22 +125,18 @@ export interface KeyCheckStore {
   delete(keyId: string): Promise<void>;
 }
 
-const LIST = createStatement<object, { key_id: string; sealed: Uint8Array }>(
-  "SELECT key_id, sealed FROM key_checks ORDER BY created_at, key_id",
-);
+const LIST = createStatement<object, KeyCheck>("SELECT key_id, sealed FROM key_checks ORDER BY created_at, key_id");
 
-const ADD = createStatement<{ key_id: string; sealed: Uint8Array; now: number }>(
+const ADD = createStatement<KeyCheck & { now: number }>(
   "INSERT INTO key_checks (key_id, sealed, created_at) VALUES (:key_id, :sealed, :now) ON CONFLICT (key_id) DO NOTHING",
 );
 
-const DELETE = createStatement<{ key_id: string }>("DELETE FROM key_checks WHERE key_id = :key_id");
+const DELETE = createStatement<{ keyId: string }>("DELETE FROM key_checks WHERE key_id = :key_id");
 
 export function createKeyCheckStore(database: Database): KeyCheckStore {
   return {
-    list: async () =>
-      (await database.read(() => all(LIST, {}))).map(({ key_id, sealed }) => ({ keyId: key_id, sealed })),
-    add: async ({ keyId, sealed }) =>
-      void (await database.write(() => run(ADD, { key_id: keyId, sealed, now: database.now() }))),
-    delete: async (keyId) => void (await database.write(() => run(DELETE, { key_id: keyId }))),
+    list: () => database.read(() => all(LIST, {})),
+    add: async (check) => void (await database.write(() => run(ADD, { ...check, now: database.now() }))),
+    delete: async (keyId) => void (await database.write(() => run(DELETE, { keyId }))),
   };
 }

@@ -10,8 +10,8 @@ export const ENDED_SESSIONS_TABLE = `CREATE TABLE ended_sessions (
 CREATE INDEX ended_sessions_by_end ON ended_sessions (expires_at);`;
 
 /** Does nothing if it is already ended. */
-const END = createStatement<{ id: string; expires_at: number }>(
-  "INSERT INTO ended_sessions (id, expires_at) VALUES (:id, :expires_at) ON CONFLICT (id) DO NOTHING",
+const END = createStatement<{ id: string; endsAt: number }>(
+  "INSERT INTO ended_sessions (id, expires_at) VALUES (:id, :ends_at) ON CONFLICT (id) DO NOTHING",
 );
 
 const FIND = createStatement<{ id: string }, { id: string }>("SELECT id FROM ended_sessions WHERE id = :id");
@@ -30,7 +30,7 @@ export function createSessionStore(database: Database): SessionStore {
   return {
     end: ({ id, endsAt }, now, audit) =>
       database.write(function* () {
-        const isNew = (yield* run(END, { id, expires_at: endsAt })) > 0;
+        const isNew = (yield* run(END, { id, endsAt })) > 0;
         if (isNew) yield* writeAudit(audit);
         yield* run(REMOVE_OVER, { before: now - KEPT_MS });
         return isNew;

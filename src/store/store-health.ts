@@ -127,7 +127,7 @@ const CONNECTION_STATES: readonly ConnectionState[] = ["ACTIVE", "REAUTHORIZATIO
 const SLICE = 2_000;
 
 const countIn = (entries: string) =>
-  createStatement<{ state: ConnectionState; after: number }, { count: number; last: number | null }>(`
+  createStatement<{ state: ConnectionState; after: number }, { count: number; last: number | undefined }>(`
    SELECT count(*) AS count, max(place) AS last FROM
        (SELECT rowid AS place FROM connections ${entries} AND state = :state AND rowid > :after
         ORDER BY rowid LIMIT ${SLICE})`);
@@ -143,7 +143,7 @@ export async function countInSlices(database: Database): Promise<ConnectionCount
     for (;;) {
       const slice = await database.read(() => first(statement, { state, after }));
       total += slice?.count ?? 0;
-      if (slice === undefined || slice.last === null || slice.count < SLICE) return total;
+      if (slice === undefined || slice.last === undefined || slice.count < SLICE) return total;
       after = slice.last;
       await nextTurn();
     }

@@ -118,7 +118,7 @@ async function* sealedValues(
       for (const { values, applicationId, userId, providerName } of rows) {
         for (const [at, value] of values.entries()) {
           const column = columns[at] ?? "";
-          if (value !== null) yield { binding: { table, column, applicationId, userId, providerName }, value };
+          if (value !== undefined) yield { binding: { table, column, applicationId, userId, providerName }, value };
         }
       }
     }
@@ -244,7 +244,7 @@ function resealRow(rows: SealedRows, row: SealedRow, sealer: Sealer): Resealed &
   const { id: _, values: old, ...owner } = row;
   let isUnopened = false;
   const values = old.map((value, at) => {
-    if (value === null) return null;
+    if (value === undefined) return undefined;
     const binding = { table: rows.table, column: rows.columns[at] ?? "", ...owner };
     const resealed = ifSealed(() => sealer.reseal(value, binding));
     isUnopened ||= resealed === undefined;

@@ -12,20 +12,20 @@ interface DeliveryRow {
   readonly place: number;
   readonly id: string;
   readonly type: string;
-  readonly user_id: string;
-  readonly provider_name: string;
+  readonly userId: string;
+  readonly providerName: string;
   readonly outcome: keyof typeof KINDS;
   readonly attempts: number;
   readonly status: number;
-  readonly created_at: number;
-  readonly attempted_at: number;
+  readonly createdAt: number;
+  readonly attemptedAt: number;
 }
 
 const KINDS = { DELIVERED: "delivered", GIVEN_UP: "givenUp", RETRYING: "retry" } as const;
 const OUTCOMES = { delivered: "DELIVERED", givenUp: "GIVEN_UP", retry: "RETRYING" } as const;
 
 /** Each event has one row, in the place of its first attempt. */
-const NOTE = createStatement<Omit<DeliveryRow, "place"> & { readonly application_id: string }>(`
+const NOTE = createStatement<Omit<DeliveryRow, "place"> & { readonly applicationId: string }>(`
    INSERT INTO webhook_deliveries
      (id, application_id, type, user_id, provider_name, outcome, attempts, status, created_at, attempted_at)
    VALUES (:id, :application_id, :type, :user_id, :provider_name, :outcome, :attempts, :status, :created_at,
@@ -47,7 +47,7 @@ const TRIM = createStatement<object>(`DELETE FROM webhook_deliveries WHERE place
 const COLUMNS = "place, id, type, user_id, provider_name, outcome, attempts, status, created_at, attempted_at";
 
 interface ListBounds {
-  readonly application_id: string;
+  readonly applicationId: string;
   readonly before: number;
   readonly limit: number;
 }
@@ -56,12 +56,12 @@ const LIST = createStatement<ListBounds, DeliveryRow>(`
    SELECT ${COLUMNS} FROM webhook_deliveries WHERE application_id = :application_id AND place < :before
    ORDER BY place DESC LIMIT :limit`);
 
-const LIST_OF_USER = createStatement<ListBounds & { readonly user_id: string }, DeliveryRow>(`
+const LIST_OF_USER = createStatement<ListBounds & { readonly userId: string }, DeliveryRow>(`
    SELECT ${COLUMNS} FROM webhook_deliveries
    WHERE application_id = :application_id AND user_id = :user_id AND place < :before ORDER BY place DESC LIMIT :limit`);
 
 const LIST_OF_CONNECTION = createStatement<
-  ListBounds & { readonly user_id: string; readonly provider_name: string },
+  ListBounds & { readonly userId: string; readonly providerName: string },
   DeliveryRow
 >(`
    SELECT ${COLUMNS} FROM webhook_deliveries
@@ -80,23 +80,18 @@ export function createDeliveries(database: Database): Pick<WebhookStore, "listDe
 }
 
 function list({ applicationId, userId, providerName, beforePlace, limit }: DeliveryFilter): Operation<DeliveryRow[]> {
-  const bounds = { application_id: applicationId, before: beforePlace ?? Number.MAX_SAFE_INTEGER, limit };
+  const bounds = { applicationId, before: beforePlace ?? Number.MAX_SAFE_INTEGER, limit };
   if (userId === undefined) return all(LIST, bounds);
-  const ofUser = { ...bounds, user_id: userId };
-  return providerName === undefined
-    ? all(LIST_OF_USER, ofUser)
-    : all(LIST_OF_CONNECTION, { ...ofUser, provider_name: providerName });
+  const ofUser = { ...bounds, userId };
+  return providerName === undefined ? all(LIST_OF_USER, ofUser) : all(LIST_OF_CONNECTION, { ...ofUser, providerName });
 }
 
-function deliveryFromRow({ outcome, status, created_at, attempted_at, user_id, provider_name, ...row }: DeliveryRow) {
+function deliveryFromRow({ outcome, status, attemptedAt, ...row }: DeliveryRow) {
   return {
     ...row,
-    userId: user_id,
-    providerName: provider_name,
     kind: KINDS[outcome],
     statusCode: status === 0 ? undefined : status,
-    createdAt: created_at,
-    at: attempted_at,
+    at: attemptedAt,
   } satisfies WebhookDelivery;
 }
 
@@ -106,15 +101,15 @@ export function* noteDelivery(event: DueEvent, { kind, statusCode, at }: Deliver
   const { data } = JSON.parse(event.payload) as { data: { user_id?: string; provider_name?: string } };
   yield* run(NOTE, {
     id: event.id,
-    application_id: event.endpoint.applicationId,
+    applicationId: event.endpoint.applicationId,
     type: event.type,
-    user_id: data.user_id ?? "",
-    provider_name: data.provider_name ?? "",
+    userId: data.user_id ?? "",
+    providerName: data.provider_name ?? "",
     outcome: OUTCOMES[kind],
     attempts: event.attempts,
     status: statusCode ?? 0,
-    created_at: event.createdAt,
-    attempted_at: at,
+    createdAt: event.createdAt,
+    attemptedAt: at,
   });
   yield* run(TRIM, {});
 }

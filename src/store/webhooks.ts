@@ -18,7 +18,7 @@ interface EndpointRow {
   readonly id: string;
   readonly uri: string;
   readonly secret: Uint8Array;
-  readonly updated_at: number;
+  readonly updatedAt: number;
 }
 
 const FIND = createStatement<{ id: string }, EndpointRow>(
@@ -33,7 +33,7 @@ const DELETE_EVENTS = createStatement<{ id: string }>("DELETE FROM webhook_event
 
 const DELETE = createStatement<{ id: string }>("DELETE FROM webhook_endpoints WHERE id = :id");
 
-const BACKLOG = createStatement<{ id: string }, { waiting: number; oldest: number | null }>(
+const BACKLOG = createStatement<{ id: string }, { waiting: number; oldest: number | undefined }>(
   "SELECT count(*) AS waiting, min(created_at) AS oldest FROM webhook_events WHERE application_id = :id",
 );
 
@@ -60,7 +60,7 @@ export function createWebhookStore(database: Database): WebhookStore {
     ...createDeliveries(database),
     async backlog(id) {
       const row = await database.read(() => first(BACKLOG, { id }));
-      return { waiting: row?.waiting ?? 0, oldestAt: row?.oldest ?? undefined };
+      return { waiting: row?.waiting ?? 0, oldestAt: row?.oldest };
     },
   };
 }
@@ -69,7 +69,7 @@ function* put(
   { applicationId, uri, secret, updatedAt }: WebhookEndpoint,
   audit: AuditEntry | undefined,
 ): Operation<void> {
-  yield* run(PUT, { id: applicationId, uri, secret, updated_at: updatedAt });
+  yield* run(PUT, { id: applicationId, uri, secret, updatedAt });
   yield* writeAudit(audit);
 }
 
@@ -80,8 +80,8 @@ function* deleteEndpoint(id: string, audit: AuditEntry | undefined): Operation<b
   return isDeleted;
 }
 
-function endpointFromRow({ id, uri, secret, updated_at }: EndpointRow): WebhookEndpoint {
-  return { applicationId: id, uri, secret, updatedAt: updated_at };
+function endpointFromRow({ id, ...row }: EndpointRow): WebhookEndpoint {
+  return { applicationId: id, ...row };
 }
 
 /** The oldest event is searched among this many that were due first: more would make each claim more expensive. */
@@ -93,8 +93,8 @@ const HAS_DUE = createStatement<{ now: number }, unknown>(
 );
 
 interface DueRow {
-  readonly application_id: string;
-  readonly event_id: string;
+  readonly applicationId: string;
+  readonly eventId: string;
 }
 
 /**
@@ -129,7 +129,7 @@ interface EventRow {
   readonly id: string;
   readonly payload: string;
   readonly attempts: number;
-  readonly created_at: number;
+  readonly createdAt: number;
 }
 
 const TAKE_EVENT = createStatement<{ id: string; now: number }, EventRow>(`
@@ -137,13 +137,13 @@ const TAKE_EVENT = createStatement<{ id: string; now: number }, EventRow>(`
    RETURNING id, payload, attempts, created_at`);
 
 /** Releases a claim. A process that was too slow has lost its claim, and must not end that of another. */
-const LEAVE_ENDPOINT = createStatement<{ id: string; until: number; free_at: number }>(
+const LEAVE_ENDPOINT = createStatement<{ id: string; until: number; freeAt: number }>(
   "UPDATE webhook_endpoints SET free_at = :free_at WHERE id = :id AND free_at = :until",
 );
 
 const REMOVE_EVENT = createStatement<{ id: string }>("DELETE FROM webhook_events WHERE id = :id");
 
-const DELAY_EVENT = createStatement<{ id: string; next_try_at: number }>(
+const DELAY_EVENT = createStatement<{ id: string; nextTryAt: number }>(
   "UPDATE webhook_events SET next_try_at = :next_try_at WHERE id = :id",
 );
 
@@ -155,12 +155,12 @@ function* findDue(limit: number, now: number): Operation<DueRow[]> {
 /** The claim is on the endpoint, so that its events are delivered one after another. */
 function* claim(due: readonly DueRow[], until: number, now: number): Operation<DueEvent[]> {
   const claimed: DueEvent[] = [];
-  for (const { application_id: id, event_id } of due) {
+  for (const { applicationId: id, eventId } of due) {
     const endpoint = yield* first(TAKE_ENDPOINT, { id, until, now });
     if (endpoint === undefined) continue;
-    const event = yield* first(TAKE_EVENT, { id: event_id, now });
+    const event = yield* first(TAKE_EVENT, { id: eventId, now });
     // Another process has claimed, delivered and released it since it was found.
-    if (event === undefined) yield* run(LEAVE_ENDPOINT, { id, until, free_at: now });
+    if (event === undefined) yield* run(LEAVE_ENDPOINT, { id, until, freeAt: now });
     else claimed.push(dueEventFrom(event, endpointFromRow(endpoint), until));
   }
   return claimed;
@@ -170,20 +170,20 @@ function* claim(due: readonly DueRow[], until: number, now: number): Operation<D
 function* settle(event: DueEvent, freeAt: number, outcome: DeliveryOutcome, nextTryAt?: number): Operation<void> {
   const { id, endpoint, claimedUntil: until } = event;
   yield* noteDelivery(event, outcome);
-  yield* nextTryAt === undefined ? run(REMOVE_EVENT, { id }) : run(DELAY_EVENT, { id, next_try_at: nextTryAt });
-  yield* run(LEAVE_ENDPOINT, { id: endpoint.applicationId, until, free_at: freeAt });
+  yield* nextTryAt === undefined ? run(REMOVE_EVENT, { id }) : run(DELAY_EVENT, { id, nextTryAt });
+  yield* run(LEAVE_ENDPOINT, { id: endpoint.applicationId, until, freeAt });
 }
 
-function dueEventFrom({ created_at, ...event }: EventRow, endpoint: WebhookEndpoint, until: number): DueEvent {
+function dueEventFrom(event: EventRow, endpoint: WebhookEndpoint, until: number): DueEvent {
   const { type } = JSON.parse(event.payload) as { type: string };
-  return { ...event, type, createdAt: created_at, endpoint, claimedUntil: until };
+  return { ...event, type, endpoint, claimedUntil: until };
 }
 
-const FIND_RECEIVER = createStatement<{ id: string }, { public_key: string }>(
+const FIND_RECEIVER = createStatement<{ id: string }, { publicKey: string }>(
   "SELECT public_key FROM applications JOIN webhook_endpoints USING (id) WHERE id = :id",
 );
 
-const ENQUEUE = createStatement<{ id: string; application_id: string; payload: string; now: number }>(`
+const ENQUEUE = createStatement<{ id: string; applicationId: string; payload: string; now: number }>(`
    INSERT INTO webhook_events (id, application_id, payload, next_try_at, created_at)
    VALUES (:id, :application_id, :payload, :now, :now)`);
 
@@ -199,9 +199,9 @@ export function* enqueueEvent(
 ): Operation<string | undefined> {
   const receiver = yield* first(FIND_RECEIVER, { id: applicationId });
   if (receiver === undefined) return undefined;
-  const payload = payloadFromEvent(type, { publicKey: receiver.public_key, userId, providerName, reason }, now);
+  const payload = payloadFromEvent(type, { publicKey: receiver.publicKey, userId, providerName, reason }, now);
   const id = `msg_${randomUUID()}`;
-  yield* run(ENQUEUE, { id, application_id: applicationId, payload, now });
+  yield* run(ENQUEUE, { id, applicationId, payload, now });
   return id;
 }
 

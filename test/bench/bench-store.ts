@@ -6,6 +6,7 @@ import { parseTokenResponse } from "../../src/oauth/token-response.js";
 import { loadKeyring } from "../../src/sealing/keyring.js";
 import { createSealer, type Sealer } from "../../src/sealing/seal.js";
 import { CONNECTION_COLUMNS, rowFromConnection } from "../../src/store/connection-row.js";
+import { camelCase } from "../../src/store/database.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
 import { verifyKeys } from "../../src/store/verify-keys.js";
 import { createApplication } from "../support/harness.js";
@@ -64,7 +65,7 @@ function insertAll(
   const db = new Database(file);
   // All of it fits into memory, and what is not finished is thrown away.
   for (const fast of ["journal_mode = OFF", "cache_size = -1000000", "synchronous = OFF"]) db.pragma(fast);
-  const names = CONNECTION_COLUMNS.split(",").map((name) => `:${name.trim()}`);
+  const names = CONNECTION_COLUMNS.split(",").map((name) => `:${camelCase(name.trim())}`);
   const insert = db.prepare(`INSERT INTO connections (${CONNECTION_COLUMNS}) VALUES (${names.join(", ")})`);
   const now = Date.now();
   db.transaction(() => {

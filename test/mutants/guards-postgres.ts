@@ -4,7 +4,7 @@ import { type Guard, guard } from "./guard.js";
 export const POSTGRES_GUARDS: readonly Guard[] = [
   guard(
     "postgres: own commit",
-    [": Buffer.from(row.access_token).equals(accessToken);", ": false;"],
+    [": Buffer.from(row.accessToken).equals(accessToken);", ": false;"],
     "store/postgres-session",
   ),
   guard("postgres: another connection", ["!wasKnown || !isLoss(error)", "true"], "store/postgres-session"),

@@ -84,7 +84,7 @@ export const RECORD_GUARDS: readonly Guard[] = [
   guard("capture: its end", ["captureUntil <= now()", "false"], "records/service"),
   guard(
     "capture: number of calls",
-    ["if (((yield* first(COUNT, row))?.count ?? 0) >= maxCalls) return false;", ""],
+    ["if (((yield* first(COUNT, capture))?.count ?? 0) >= maxCalls) return false;", ""],
     "store/calls",
   ),
   guard("capture: for operators alone", ['role !== "operator"', "role === undefined"], "admin/call-records"),

@@ -30,7 +30,7 @@ export const REQUEST_GUARDS: readonly Guard[] = [
   ),
   guard(
     "origins that an application lists no more",
-    ["yield* run(REMOVE_ORIGINS, { application_id: id });", ""],
+    ["yield* run(REMOVE_ORIGINS, { applicationId });", ""],
     "store/applications",
   ),
   guard(

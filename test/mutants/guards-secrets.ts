@@ -98,10 +98,10 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ["closing.abort(), graceMs / 2", "closing.abort(), graceMs"],
     "regress/refresh-while-stopping",
   ),
-  guard("refresh: one at a time", ["if (isOthers && row.is_leased) return undefined;", ""], "store/lease"),
+  guard("refresh: one at a time", ["if (isOthers && row.isLeased) return undefined;", ""], "store/lease"),
   guard(
     "refresh: an ended lease is left to its owner for a while",
-    ["if (isOthers && row.lease_owner !== null) {", "if (false) {"],
+    ["if (isOthers && row.leaseOwner !== undefined) {", "if (false) {"],
     "store/lease",
   ),
   guard(
@@ -167,8 +167,8 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "refresh: no revocation under a connection that was made again",
     [
-      'provider_name: connection.providerName, }); if (current === undefined) return "gone";',
-      'provider_name: connection.providerName, }); if (current?.id !== id) return "gone";',
+      'yield* first(STORED, connection); if (current === undefined) return "gone";',
+      'yield* first(STORED, connection); if (current?.id !== id) return "gone";',
     ],
     "oauth/late-revocation",
   ),

@@ -49,7 +49,7 @@ function plansOf(
   explain: Database.Database["prepare"],
 ): readonly string[] {
   return [...prepared].flatMap(([sql, db]) => {
-    const names = [...sql.matchAll(/[:@]([a-z_]+)/g)].map(([, name = ""]) => [name, null]);
+    const names = [...sql.matchAll(/[:@]([a-zA-Z]+)/g)].map(([, name = ""]) => [name, null]);
     const rows = explain.call(db, `EXPLAIN QUERY PLAN ${sql}`).all(Object.fromEntries(names)) as { detail: string }[];
     return rows.map(({ detail }) => `${detail} in ${sql.replaceAll(/\s+/g, " ")}`);
   });
