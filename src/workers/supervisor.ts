@@ -3,6 +3,7 @@ import cluster from "node:cluster";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
+import { describeError } from "../telemetry/log.js";
 import type { Metric } from "../telemetry/metric.js";
 import { sumOf } from "../telemetry/metrics.js";
 import { isMessage, type Message, type ServiceUrls, watchPulse } from "./worker.js";
@@ -181,9 +182,15 @@ class Supervisor {
     this.#options = options;
   }
 
-  /** Starts a worker. Resolves to its addresses, or to its exit code if it could not start. */
+  /** Starts a worker. Resolves to its addresses, or to its exit code if it could not start. Never rejects. */
   start(): Promise<Started> {
-    const started = this.#fork(this.#generation).finally(() => this.#starting.delete(started));
+    const started = this.#fork(this.#generation)
+      .catch((error: unknown) => {
+        this.#options.logger.error(describeError(error), "the system cannot start a process for a worker");
+        this.#shortLives += 1;
+        return 1;
+      })
+      .finally(() => this.#starting.delete(started));
     this.#starting.add(started);
     return started;
   }
@@ -210,10 +217,12 @@ class Supervisor {
 
   async #fork(generation: number): Promise<Started> {
     const worker = cluster.fork();
-    this.#living.add(worker);
-    worker.once("exit", () => this.#living.delete(worker));
     // A message could not be sent to a worker that is ending; its exit is handled separately.
     worker.on("error", () => {});
+    // fork() throws for want of memory; where processes or descriptors are exhausted, it reports that later.
+    if (worker.process.pid === undefined) throw (await once(worker, "error"))[0];
+    this.#living.add(worker);
+    worker.once("exit", () => this.#living.delete(worker));
     const urls = await startedUrls(worker);
     if (urls === undefined) {
       this.#noteEnd(worker, 0);

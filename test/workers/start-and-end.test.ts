@@ -1,13 +1,16 @@
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { finished } from "../cli/run-relay.js";
 import { connectRaw } from "../http/support.js";
 import { freePort } from "../support/free-port.js";
 import { callOnce, POLLING, prepareWorkers, sandbox, startWorkers, useSandbox, workersOf } from "./world.js";
 
 useSandbox();
+
+const MIB = 2 ** 20;
 
 // One after another: a worker must serve within half a minute, and each relay is three processes.
 describe("workers that all end or start", { timeout: 180_000 }, () => {
@@ -35,6 +38,33 @@ describe("workers that all end or start", { timeout: 180_000 }, () => {
       [1, null],
     ]).toContainEqual(await once(child, "close"));
   });
+
+  it.each([
+    ["no file descriptors", "nofile", 1, 1024],
+    // Environment and arguments of a process may take a quarter of this. Node.js throws, as for want of memory.
+    ["no room for its environment", "stack", 2 * MIB, 8 * MIB],
+  ])(
+    "goes on while the system cannot start a process, and replaces workers when it can: %s",
+    async (_, resource, low, usual) => {
+      const padding = Object.fromEntries(
+        Array.from({ length: 6 }, (_, index) => [`PADDING_${index}`, "x".repeat(1e5)]),
+      );
+      const { child, workers, logged, call } = await startWorkers(onTestFinished, padding);
+      const limitTo = (value: number) => execFileSync("prlimit", [`--pid=${child.pid}`, `--${resource}=${value}:`]);
+      limitTo(low);
+      const before = workers();
+      const givenUp = logged("the new worker could not start; the others continue");
+      child.kill("SIGHUP");
+      await givenUp;
+      expect(workers()).toEqual(before);
+      const refused = logged("the system cannot start a process for a worker");
+      process.kill(before[0] as number, "SIGKILL");
+      await refused;
+      limitTo(usual);
+      await expect.poll(() => workers().length, POLLING).toBe(2);
+      expect(await call()).toBe("success");
+    },
+  );
 
   it("starts anew once more for a SIGHUP that comes while it does", async ({ expect, onTestFinished }) => {
     const { url, child, workers, logged, folder, publicKey } = await startWorkers(onTestFinished);
