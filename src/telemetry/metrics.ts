@@ -95,15 +95,26 @@ function createProcessMetrics() {
 
 function usage(startedAt: number): Metric[] {
   const { user, system } = process.cpuUsage();
-  const { rss, heapUsed, external } = process.memoryUsage();
   return [
     gaugeOf(METRICS.processes, 1),
     countOf(METRICS.cpuSeconds, (user + system) / 1e6),
-    gaugeOf(METRICS.residentMemory, rss),
-    gaugeOf(METRICS.heapUsed, heapUsed),
-    gaugeOf(METRICS.externalMemory, external),
+    ...memory(),
     gaugeOf(METRICS.startTime, startedAt),
   ];
+}
+
+function memory(): Metric[] {
+  try {
+    const { rss, heapUsed, external } = process.memoryUsage();
+    return [
+      gaugeOf(METRICS.residentMemory, rss),
+      gaugeOf(METRICS.heapUsed, heapUsed),
+      gaugeOf(METRICS.externalMemory, external),
+    ];
+  } catch {
+    // No file descriptor is left to read /proc/self/stat with. All other metrics are still worth reading.
+    return [];
+  }
 }
 
 /** Durations and failures of store operations. */

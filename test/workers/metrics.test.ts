@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -111,7 +112,27 @@ describe("metrics of workers", { timeout: 180_000 }, () => {
     onTestFinished(() => goOn(pid));
     await expect(scrape(kept)).rejects.toThrow("503");
   });
+
+  it("are told by workers that have no file descriptor left", async ({ onTestFinished }) => {
+    const { pid, scrape } = relay;
+    const kept = new Agent({ connections: 1 });
+    onTestFinished(() => kept.close());
+    const before = await countBefore();
+    await scrape(kept);
+    const workers = workersOf(pid);
+    for (const worker of workers) {
+      limitDescriptors(worker, 1);
+      onTestFinished(() => limitDescriptors(worker, 1024));
+    }
+    expect(await scrape(kept)).toEqual({ calls: before, processes: 2 });
+    expect(workersOf(pid)).toEqual(workers);
+  });
 });
+
+/** Below those that are open, a process cannot open another. */
+function limitDescriptors(pid: number, most: number): void {
+  execFileSync("prlimit", [`--pid=${pid}`, `--nofile=${most}:`]);
+}
 
 /** One that was silent for long may have been replaced. */
 function goOn(pid: number): void {
