@@ -290,7 +290,8 @@ class Supervisor {
     // A starting worker may not listen to messages yet.
     if (!isServing || !send(worker, { type: "stop", quietMs })) worker.process.kill("SIGTERM");
     const killer = setTimeout(() => worker.process.kill("SIGKILL"), quietMs + this.#options.graceMs + MARGIN_MS);
-    await once(worker, "exit");
+    // Not once() of node:events, which rejects when a message cannot be sent to a worker that has just died.
+    await new Promise((ended) => worker.once("exit", ended));
     clearTimeout(killer);
     const { signalCode } = worker.process;
     return this.isStopping && STOP_SIGNALS.has(signalCode) ? 0 : exitCodeOf(worker);

@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Agent, request } from "undici";
@@ -127,11 +128,43 @@ describe("metrics of workers", { timeout: 180_000 }, () => {
     expect(await scrape(kept)).toEqual({ calls: before, processes: 2 });
     expect(workersOf(pid)).toEqual(workers);
   });
+
+  it("do not end a restart when they are asked of a worker that died while it was to finish its work", async ({
+    onTestFinished,
+  }) => {
+    const { pid, child, logged, scrape } = relay;
+    const kept = [new Agent({ connections: 1 }), new Agent({ connections: 1 })];
+    for (const agent of kept) onTestFinished(() => agent.destroy());
+    await countBefore();
+    // Connections go to the workers in turn.
+    for (const agent of kept) await scrape(agent);
+    const [dying = 0] = workersOf(pid);
+    process.kill(dying, "SIGSTOP");
+    onTestFinished(() => goOn(dying));
+    const restarted = logged("restarted");
+    child.kill("SIGHUP");
+    const scrapeAny = () => Promise.race(kept.map(scrape));
+    // As soon as the new one is counted, the old one has been told to stop.
+    await expect.poll(async () => (await scrapeAny()).processes, { timeout: 60_000 }).toBe(3);
+    process.kill(pid, "SIGSTOP");
+    onTestFinished(() => goOn(pid));
+    // Now a question waits for the supervisor, which reads it before it knows that the worker is dead.
+    await expect(scrapeAny()).rejects.toThrow("503");
+    process.kill(dying, "SIGKILL");
+    await expect.poll(() => hasEnded(dying)).toBe(true);
+    goOn(pid);
+    expect(await Promise.race([restarted, once(child, "exit")])).toBeUndefined();
+  });
 });
 
 /** Below those that are open, a process cannot open another. */
 function limitDescriptors(pid: number, most: number): void {
   execFileSync("prlimit", [`--pid=${pid}`, `--nofile=${most}:`]);
+}
+
+/** Whether all threads are gone, and with them the descriptors; the supervisor may not know yet. */
+function hasEnded(pid: number): boolean {
+  return readdirSync(`/proc/${pid}/task`).length === 1 && /\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
 }
 
 /** One that was silent for long may have been replaced. */
