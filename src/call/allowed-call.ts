@@ -252,6 +252,9 @@ export interface RateLimiter {
   peek(key: string, callsPerMinute: number): Promise<number>;
 }
 
+/** A set of counters. */
+type Limiter = Pick<RateLimiterAbstract, "consume" | "get">;
+
 const WINDOW_SECONDS = 60;
 
 /**
@@ -261,10 +264,10 @@ const WINDOW_SECONDS = 60;
  *   alone.
  */
 export function createRateLimiter(
-  shared: (points: number, durationSeconds: number) => RateLimiterAbstract | undefined = () => undefined,
+  shared: (points: number, durationSeconds: number) => Limiter | undefined = () => undefined,
 ): RateLimiter {
-  const limiters = new Map<number, RateLimiterAbstract>();
-  const limiterOf = (points: number): RateLimiterAbstract => {
+  const limiters = new Map<number, Limiter>();
+  const limiterOf = (points: number): Limiter => {
     let limiter = limiters.get(points);
     if (limiter === undefined) {
       limiter = shared(points, WINDOW_SECONDS) ?? new RateLimiterMemory({ points, duration: WINDOW_SECONDS });

@@ -1,6 +1,11 @@
 import type { Worker } from "node:cluster";
 import cluster from "node:cluster";
-import { type RateLimiterAbstract, RateLimiterCluster, RateLimiterClusterMaster } from "rate-limiter-flexible";
+import {
+  type RateLimiterAbstract,
+  RateLimiterCluster,
+  RateLimiterClusterMaster,
+  RateLimiterMemory,
+} from "rate-limiter-flexible";
 import type { Config } from "../config/config.js";
 import type { Metric } from "../telemetry/metric.js";
 
@@ -18,6 +23,8 @@ export function tellStarted({ url, adminUrl }: ServiceUrls): void {
 export function stopOrder(): Promise<number> {
   // Otherwise Node.js would exit this process as soon as the supervisor is gone, even in the middle of a refresh.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
+  // A message could not be sent, since the supervisor is gone.
+  cluster.worker?.on("error", () => {});
   return new Promise((resolve) => {
     process.on("message", (message) => {
       if (isMessage("stop", message)) resolve(message.quietMs);
@@ -173,10 +180,20 @@ export function countForWorkers(): void {
   new RateLimiterClusterMaster();
 }
 
-/** Creates a limiter that counts over all workers; undefined in a single process. */
-export function limiterOverWorkers(points: number, duration: number): RateLimiterAbstract | undefined {
+/**
+ * Creates a limiter that counts over all workers; undefined in a single process. When the supervisor is gone, a worker
+ * finishes the calls it has, and counts those alone.
+ */
+export function limiterOverWorkers(
+  points: number,
+  duration: number,
+): Pick<RateLimiterAbstract, "consume" | "get"> | undefined {
   if (!cluster.isWorker) return undefined;
-  return new RateLimiterCluster({ keyPrefix: `calls-${points}`, points, duration, timeoutMs: LIMITER_TIMEOUT_MS });
+  const options = { keyPrefix: `calls-${points}`, points, duration, timeoutMs: LIMITER_TIMEOUT_MS };
+  const shared = new RateLimiterCluster(options);
+  const own = new RateLimiterMemory(options);
+  const current = () => (process.connected ? shared : own);
+  return { consume: (key) => current().consume(key), get: (key) => current().get(key) };
 }
 
 /** The configuration of one worker: its share of the limits for all workers together. */

@@ -6,7 +6,16 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { finished } from "../cli/run-relay.js";
 import { connectRaw } from "../http/support.js";
 import { freePort } from "../support/free-port.js";
-import { callOnce, POLLING, prepareWorkers, sandbox, startWorkers, useSandbox, workersOf } from "./world.js";
+import {
+  callOnce,
+  createConnected,
+  POLLING,
+  prepareWorkers,
+  sandbox,
+  startWorkers,
+  useSandbox,
+  workersOf,
+} from "./world.js";
 
 useSandbox();
 
@@ -146,6 +155,29 @@ describe("workers that all end or start", { timeout: 180_000 }, () => {
     expect(exitCode).toBe(0);
     expect(stdout).toContain('"stopping"');
     expect(stdout).not.toContain('"listening"');
+  });
+
+  it("finishes calls in flight when the supervisor is killed, also those that count against a limit", async () => {
+    const { child, url, folder, lines } = await startWorkers(onTestFinished);
+    const publicKey = await createConnected(folder, "limited", "--calls-per-minute", "5");
+    const stopping: string[] = [];
+    lines.on("line", (line) => line.includes('"stopping"') && stopping.push(line));
+    const body = JSON.stringify({ url: `${sandbox.origin}/me`, method: "GET" });
+    const head = [
+      `POST /oauth/method/sandbox/call?user_id=limited&public_key=${publicKey} HTTP/1.1`,
+      ...["Host: a", "Expect: 100-continue", `Content-Length: ${body.length}`, "", ""],
+    ];
+    const callers = [];
+    for (const _ of [1, 2]) {
+      const caller = await connectRaw(Number(new URL(url).port));
+      caller.socket.write(head.join("\r\n"));
+      await caller.received("100 Continue");
+      callers.push(caller);
+    }
+    child.kill("SIGKILL");
+    await expect.poll(() => stopping.length, POLLING).toBe(2);
+    for (const { socket } of callers) socket.write(body);
+    for (const { closed } of callers) expect(await closed).toContain('"pincStatus":"success"');
   });
 
   it("ends its workers when the supervisor is killed", async ({ expect, onTestFinished }) => {
