@@ -63,13 +63,13 @@ const RANGES: readonly Range[] = [
   ...ranges("site-local", "fec0::/10"),
   ...ranges("multicast", "224.0.0.0/4", "ff00::/8"),
   ...ranges("broadcast", "255.255.255.255/32"),
-  ...ranges("reserved", "192.0.0.0/24", "240.0.0.0/4", "100::/64"),
-  ...ranges("documentation", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32"),
+  ...ranges("teredo", "2001::/32"),
+  ...ranges("reserved", "192.0.0.0/24", "240.0.0.0/4", "100::/64", "100:0:0:1::/64", "2001::/23", "5f00::/16"),
+  ...ranges("documentation", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"),
   ...ranges("benchmarking", "198.18.0.0/15"),
   ...ranges("ipv4-mapped", "::ffff:0:0/96"),
   ...ranges("ipv4-compatible", "::/96"),
   ...ranges("nat64", "64:ff9b::/96", "64:ff9b:1::/48"),
-  ...ranges("teredo", "2001::/32"),
   ...ranges("6to4", "192.88.99.0/24", "2002::/16"),
 ];
 

@@ -34,13 +34,15 @@ const RANGES: ReadonlyArray<
     "64:ff9b:0:ffff:ffff:ffff:ffff:ffff",
     "64:ff9b:2::",
   ],
-  ["100::/64", "100::", "100::ffff:ffff:ffff:ffff", "ff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "100:0:0:1::"],
+  ["100::/64", "100::", "100::ffff:ffff:ffff:ffff", "ff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", undefined],
+  ["100:0:0:1::/64", "100:0:0:1::", "100::1:ffff:ffff:ffff:ffff", undefined, "100:0:0:2::"],
+  ["2001::/32", "2001::", "2001:0:ffff:ffff:ffff:ffff:ffff:ffff", undefined, undefined],
   [
-    "2001::/32",
+    "2001::/23",
     "2001::",
-    "2001:0:ffff:ffff:ffff:ffff:ffff:ffff",
+    "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff",
     "2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
-    "2001:1::",
+    "2001:200::",
   ],
   [
     "2001:db8::/32",
@@ -55,6 +57,20 @@ const RANGES: ReadonlyArray<
     "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
     "2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
     "2003::",
+  ],
+  [
+    "3fff::/20",
+    "3fff::",
+    "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff",
+    "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+    "3fff:1000::",
+  ],
+  [
+    "5f00::/16",
+    "5f00::",
+    "5f00:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+    "5eff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+    "5f01::",
   ],
   [
     "fc00::/7",
@@ -75,7 +91,7 @@ const RANGES: ReadonlyArray<
 ];
 
 describe("decideAddress()", () => {
-  it("knows 29 ranges", () => expect(RANGES).toHaveLength(29));
+  it("knows 33 ranges", () => expect(RANGES).toHaveLength(33));
 
   it.each(RANGES)("denies %s from first to last, and only that", (_range, first, last, before, after) => {
     expect(decideAddress(first, STRICT).result).toBe("deny");
@@ -98,6 +114,9 @@ describe("decideAddress()", () => {
     ["fec0::1", "site-local"],
     ["feff::1", "site-local"],
     ["ff00::", "multicast"],
+    ["2001:0:ffff::", "teredo"],
+    ["2001:1::", "reserved"],
+    ["3fff::1", "documentation"],
     ["169.254.169.254", "link-local"],
     ["100.100.100.200", "metadata"],
     ["168.63.129.16", "metadata"],
