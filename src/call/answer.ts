@@ -4,7 +4,7 @@ import { escapeGrowth } from "../json/text-slices.js";
 import { type Bytes, bytesOf, createChunks, LARGE_BYTES, NOTHING, SLICE_BYTES, slicesOf } from "../lib/chunks.js";
 import { atOnce, type Steps, type Turns, type WorkLimits } from "../lib/turns.js";
 import type { Redactor } from "../redaction/redact.js";
-import { headerValue } from "../upstream/exchange.js";
+import { headerValue, listValue } from "../upstream/exchange.js";
 import type { UpstreamAnswer } from "../upstream/request.js";
 import { type Room, requireRoom } from "./budget.js";
 import type { Answer, AnswerData, AnswerHead } from "./outcome.js";
@@ -333,7 +333,7 @@ function headersFromRaw(
 
 /** Fields that the Connection field declares hop-by-hop; undefined in the usual case of none. */
 function namedByConnection(raw: readonly string[]): Set<string> | undefined {
-  const value = headerValue(raw, "connection").toLowerCase();
+  const value = listValue(raw, "connection").toLowerCase();
   if (value === "" || value === "keep-alive" || value === "close") return undefined;
   return new Set(value.split(",").map((name) => name.trim()));
 }

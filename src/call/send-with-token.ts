@@ -15,7 +15,7 @@ import type { CallCapture } from "../records/call-capture.js";
 import { createRedactor, type Redactor } from "../redaction/redact.js";
 import { createMemo, type Secret } from "../sealing/seal.js";
 import { fieldsFromTraceContext } from "../telemetry/call-spans.js";
-import { headerValue } from "../upstream/exchange.js";
+import { headerValue, listValue } from "../upstream/exchange.js";
 import type { StreamedBody, UpstreamAnswer, UpstreamRequest } from "../upstream/request.js";
 import { type AllowedCall, appendQuery, findMisfit } from "./allowed-call.js";
 import { isPartOfText } from "./answer.js";
@@ -210,7 +210,7 @@ function tokenRefusalOf(
   const isPastLifetime = expiresAt === undefined ? refreshToken !== undefined : expiresAt <= now;
   if (isExpirySignal(provider, answer.statusCode, answer.body, isPastLifetime)) return "named";
   if (answer.statusCode !== 401) return undefined;
-  const challenge = headerValue(answer.rawHeaders, "www-authenticate");
+  const challenge = listValue(answer.rawHeaders, "www-authenticate");
   if (/error="?invalid_token/i.test(challenge)) return "named";
   const signed = provider.oauth1 && signedRefusalOf(challenge, answer);
   if (signed !== undefined) return signed === "other" ? undefined : signed;

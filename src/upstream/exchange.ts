@@ -52,6 +52,15 @@ export function headerValue(lines: readonly string[], name: string): string {
   return "";
 }
 
+/** All values of a list field, repeated lines joined (RFC 9110 section 5.3); empty if it is missing. */
+export function listValue(lines: readonly string[], name: string): string {
+  let all: string | undefined;
+  for (let at = 0; at + 1 < lines.length; at += 2) {
+    if (is(lines[at] as string, name)) all = joined(all, lines[at + 1] as string);
+  }
+  return all ?? "";
+}
+
 function is(name: string, expected: string): boolean {
   return name.length === expected.length && name.toLowerCase() === expected;
 }

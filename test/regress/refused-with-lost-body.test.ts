@@ -31,6 +31,7 @@ const REFUSALS: Readonly<Record<string, readonly [bytes: string, errorType: stri
     "PROVIDER_RESPONSE_INVALID",
   ],
 };
+const LACK_OF_SCOPE = 'WWW-Authenticate: Basic realm="x"\r\nWWW-Authenticate: Bearer error="insufficient_scope"\r\n';
 const NAMES = Object.keys(REFUSALS);
 
 let provider: RawProvider;
@@ -44,6 +45,8 @@ beforeAll(async () => {
       socket.write(answer(body, "Content-Type: application/json"));
     } else if (head.includes(FRESH)) {
       socket.write(answer('"fresh"', "Content-Type: application/json"));
+    } else if (head.startsWith("GET /scope")) {
+      socket.write(`HTTP/1.1 401 No\r\n${LACK_OF_SCOPE}Content-Length: 2\r\n\r\n{}`);
     } else {
       const [bytes] = REFUSALS[NAMES[Number(/^GET \/(\d)/.exec(head)?.[1])] as string] as readonly [string, string];
       socket.end(bytes);
@@ -63,10 +66,14 @@ afterAll(async () => {
   await provider.close();
 });
 
-async function callAfresh(name: string, options: { refreshToken?: string }) {
+function callAfresh(name: string, options: { refreshToken?: string }) {
+  return callTo(String(NAMES.indexOf(name)), options);
+}
+
+async function callTo(path: string, options: { refreshToken?: string }) {
   const userId = randomUUID();
   await harness.connect(application, userId, { providerName: "raw", ...options });
-  const call = { url: `${provider.origin}/${NAMES.indexOf(name)}`, method: "GET" };
+  const call = { url: `${provider.origin}/${path}`, method: "GET" };
   return { providerName: "raw", userId, publicKey: application.publicKey, call };
 }
 
@@ -87,5 +94,16 @@ describe("a refusal of the token with a body", () => {
     const asked = provider.requests.length;
     expect(await caller(await callAfresh(name, {}))).toMatchObject({ errorType: REFUSALS[name]?.[1] });
     expect(provider.requests).toHaveLength(asked + 1);
+  });
+});
+
+describe("a refusal for lack of scope", () => {
+  it("is passed on, also where its second line says so", async () => {
+    for (const [protocol, caller] of createCallers(harness.url)) {
+      const asked = provider.requests.length;
+      const row = await caller(await callTo("scope", { refreshToken: "one" }));
+      expect({ protocol, ...row }).toMatchObject({ protocol, statusCode: 401, errorType: "API_ERROR" });
+      expect(provider.requests).toHaveLength(asked + 1);
+    }
   });
 });
