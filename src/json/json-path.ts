@@ -1,14 +1,6 @@
-import { createPace } from "../lib/chunks.js";
+import { createPace, SLICE_BYTES } from "../lib/chunks.js";
 import { atOnce, type Steps } from "../lib/turns.js";
-import {
-  createJsonText,
-  endInSteps,
-  type JsonRange,
-  type JsonText,
-  spaceEnd,
-  stringEnd,
-  ValueScan,
-} from "./json-scan.js";
+import { createJsonText, endInSteps, type JsonRange, type JsonText, spaceEnd, ValueScan } from "./json-scan.js";
 import { kindAt, textAt } from "./json-slice.js";
 
 /** The depth to which a request may be nested. Bounded because each segment takes stack. */
@@ -66,7 +58,10 @@ function* searchObject(search: Search, start: number, level: number, segment: st
   const wanted = Buffer.from(segment);
   let at = spaceEnd(text, start + 1);
   while (at < end && bytes[at] === QUOTE) {
-    const name = { start: at, end: stringEnd(text, at) };
+    // Not with endInSteps(): names are short, and a generator for each takes as long as the rest.
+    scan.begin(at);
+    while (!scan.goOn(SLICE_BYTES)) yield;
+    const name = { start: at, end: scan.at };
     const valueStart = spaceEnd(text, spaceEnd(text, name.end) + 1);
     const isWanted = isNamed(bytes, name, segment, wanted);
     at = yield* isWanted ? searchValue(search, valueStart, level + 1) : endInSteps(scan, valueStart);
@@ -97,9 +92,14 @@ function parseIndex(segment: string): number | undefined {
   return /^(?:0|[1-9]\d{0,8})$/.test(segment) ? Number(segment) : undefined;
 }
 
+/** One UTF-16 unit as JSON: `\u0061`. */
+const MAX_UNIT_BYTES = 6;
+
 /** Compares bytes, so that a large object does not cost one string per member. Decodes only names with escapes. */
 function isNamed(bytes: Uint8Array, name: JsonRange, key: string, keyBytes: Uint8Array): boolean {
-  let isSame = name.end - name.start - 2 === keyBytes.length;
+  const length = name.end - name.start - 2;
+  if (length > MAX_UNIT_BYTES * key.length) return false;
+  let isSame = length === keyBytes.length;
   for (let at = name.start + 1; at < name.end - 1; at++) {
     if (bytes[at] === 0x5c) return textAt(bytes, name) === key;
     isSame &&= bytes[at] === keyBytes[at - name.start - 1];

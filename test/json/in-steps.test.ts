@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { pathInSteps } from "../../src/json/json-path.js";
 import { createJsonText, ValueScan, valueEnd } from "../../src/json/json-scan.js";
 import { base64FromJson, bytesFromBase64, membersInSteps, sliceMembers, textAt } from "../../src/json/json-slice.js";
@@ -141,5 +141,13 @@ describe("pathInSteps()", () => {
     for (; step.done !== true; step = steps.next()) pauses += 1;
     expect(pauses).toBeGreaterThan(5);
     expect(json.toString("utf8", step.value?.start, step.value?.end)).toBe("2.50");
+  });
+
+  it("pauses within a long name, and does not decode one that is longer than the wanted one can be", () => {
+    const json = Buffer.from(`{"${"\\n".repeat(150_000)}":1,"a":2}`);
+    const parse = vi.spyOn(JSON, "parse");
+    expect([...pathInSteps(json, "a")].length).toBeGreaterThan(3);
+    expect(parse).not.toHaveBeenCalled();
+    parse.mockRestore();
   });
 });
