@@ -51,7 +51,8 @@ export function requireSignable({ call, checked }: Signable, target: string): vo
 
 /**
  * Reads a streamed form to its end, so that it can be signed, and returns the call with it; returns any other call
- * unchanged. Rejects with RelayError REQUEST_TOO_LARGE or CALL_FORMAT_ERROR, and when the body fails.
+ * unchanged. Rejects with RelayError REQUEST_TOO_LARGE or CALL_FORMAT_ERROR, when the body fails, and with the reason of
+ * the call's signal.
  */
 export async function withSignedForm<Allowed extends Signable>(allowed: Allowed): Promise<Allowed> {
   const { call, checked } = allowed;
@@ -62,12 +63,15 @@ export async function withSignedForm<Allowed extends Signable>(allowed: Allowed)
   return { ...allowed, checked: { ...checked, body: form } };
 }
 
-async function wholeOf(body: StreamedBody, { deadline }: Call): Promise<Uint8Array> {
+async function wholeOf(body: StreamedBody, { deadline, signal }: Call): Promise<Uint8Array> {
+  if (signal?.aborted === true) throw signal.reason;
   const reader = body.open();
   if (reader instanceof Uint8Array) return reader;
   const late = () =>
     reader.destroy(new RelayError("PROVIDER_TIMEOUT", "The body did not arrive in time. Send it again."));
   const timer = setTimeout(late, Math.max(0, deadline - performance.now()));
+  const ended = { handleEvent: () => void reader.destroy(signal?.reason as Error) };
+  signal?.addEventListener("abort", ended);
   const pieces: Buffer[] = [];
   try {
     for await (const piece of reader) {
@@ -76,6 +80,7 @@ async function wholeOf(body: StreamedBody, { deadline }: Call): Promise<Uint8Arr
     }
   } finally {
     clearTimeout(timer);
+    signal?.removeEventListener("abort", ended);
   }
   return Buffer.concat(pieces);
 }

@@ -1,7 +1,11 @@
+import { once } from "node:events";
+import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import type { Socket } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createAdminClients } from "../admin/admin-bed.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { type SignedProvider, startSignedProvider } from "../support/oauth1-provider.js";
 import { answer, type RawProvider, startRawProvider } from "../support/raw-provider.js";
 import { createStreamCallers, type StreamCaller } from "../support/stream-callers.js";
 
@@ -9,6 +13,7 @@ const STREAMS = 7;
 const PROTOCOLS = createStreamCallers("http://x").map(([protocol], at) => [protocol, at] as const);
 
 let provider: RawProvider;
+let signed: SignedProvider;
 let harness: Harness;
 let greedy: TestApplication;
 let other: TestApplication;
@@ -23,12 +28,16 @@ beforeAll(async () => {
     if (head.startsWith("GET /begun")) socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na");
     held.push(socket);
   });
+  signed = await startSignedProvider();
   harness = await startHarness({
     env: { RELAY_MAX_BUFFERED_BYTES: String(1024 * 1024) },
-    providers: [{ name: "raw", apiOrigins: [provider.origin] }],
+    providers: [{ name: "raw", apiOrigins: [provider.origin] }, signed.definition("signed", {})],
   });
   [greedy, other] = [await harness.createApplication(), await harness.createApplication()];
   for (const application of [greedy, other]) await harness.connect(application, "u", { providerName: "raw" });
+  await harness.putClient(greedy, "signed", signed.consumer);
+  const account = { publicKey: greedy.publicKey, userId: "u", providerName: "signed" };
+  await createAdminClients(harness).connections.putConnection({ ...account, secrets: signed.issueToken() });
 });
 
 beforeEach(() => {
@@ -39,6 +48,7 @@ beforeEach(() => {
 afterAll(async () => {
   await harness.close();
   await provider.close();
+  await signed.close();
 });
 
 const callOf = ({ publicKey }: TestApplication, path: string) => ({
@@ -85,5 +95,32 @@ describe("a stream that has to give way", () => {
     expect(new Set(ends)).toEqual(new Set(["cut", "ab"]));
     await expect.poll(() => logged().length).toBe(STREAMS);
     expect(logged().filter((type) => type === "OVERLOADED")).toHaveLength(ends.filter((end) => end === "cut").length);
+  });
+});
+
+describe("a form that is read to be signed, and has to give way", () => {
+  /** Resolves once the relay reads the form, which has no end yet. */
+  async function beginForm(): Promise<ClientRequest> {
+    const headers = {
+      "x-relay-public-key": greedy.publicKey,
+      "x-relay-user-id": "u",
+      "content-type": "application/x-www-form-urlencoded",
+      expect: "100-continue",
+    };
+    const form = request(`${harness.url}/via/signed/${new URL(signed.origin).host}/v1`, { method: "POST", headers });
+    form.flushHeaders();
+    await once(form, "continue");
+    form.write("a=");
+    return form;
+  }
+
+  it("gets its row at once", async () => {
+    const forms = await Promise.all([beginForm(), beginForm(), beginForm()]);
+    const answers = forms.map(async (form) => ((await once(form, "response")) as [IncomingMessage])[0].resume());
+    expect((await postRest(harness.url, callOf(other, "/large"))).text).toContain('"pincStatus":"success"');
+    expect((await Promise.race(answers)).statusCode).toBe(503);
+    for (const form of forms) form.end("1");
+    const statusCodes = (await Promise.all(answers)).map(({ statusCode }) => statusCode);
+    expect(new Set(statusCodes)).toEqual(new Set([200, 503]));
   });
 });
