@@ -84,14 +84,18 @@ export class PooledSocket implements Links<PooledSocket> {
   next: PooledSocket | undefined;
   /** Calls with the same value may use this socket one after another. */
   readonly share: string;
+  /** Whether it has carried a call before. */
+  isUsed = false;
+  /** Whether the socket closed with an error, so that an answer that ends with it may be incomplete. */
+  isBroken = false;
+  /** When its rest ends, in milliseconds of `performance.now()`. */
+  restsUntil = 0;
+  /** When its last call ended, in milliseconds of `performance.now()`. */
+  restsSince = 0;
   readonly #client: Client;
   readonly #owner: PooledSocketOwner;
   readonly #pace: ReadPace;
   #socket: Socket | undefined;
-  #isBroken = false;
-  #isUsed = false;
-  #restsUntil = 0;
-  #restsSince = 0;
   #isHeld = false;
   #expected: Expected = "nothing";
   /** Bytes of the answer read so far. */
@@ -122,26 +126,6 @@ export class PooledSocket implements Links<PooledSocket> {
     return this.#socket !== undefined && !this.#socket.destroyed && this.#socket.writableLength === 0;
   }
 
-  /** Whether it has carried a call before. */
-  get isUsed(): boolean {
-    return this.#isUsed;
-  }
-
-  /** Whether the socket closed with an error, so that an answer that ends with it may be incomplete. */
-  get isBroken(): boolean {
-    return this.#isBroken;
-  }
-
-  /** When its rest ends, in milliseconds of `performance.now()`. */
-  get restsUntil(): number {
-    return this.#restsUntil;
-  }
-
-  /** When its last call ended, in milliseconds of `performance.now()`. */
-  get restsSince(): number {
-    return this.#restsSince;
-  }
-
   /** Sends a request; on failure calls the handler's `onError()`. */
   send(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     this.#client.dispatch(request, handler);
@@ -156,10 +140,10 @@ export class PooledSocket implements Links<PooledSocket> {
 
   /** Call after a complete answer: bytes that arrive before the next request close the socket. */
   rest(since: number, until: number): void {
-    this.#isUsed = true;
+    this.isUsed = true;
     this.#expected = "nothing";
-    this.#restsSince = since;
-    this.#restsUntil = until;
+    this.restsSince = since;
+    this.restsUntil = until;
   }
 
   /**
@@ -200,8 +184,8 @@ export class PooledSocket implements Links<PooledSocket> {
 
   #watch(socket: Socket | undefined): void {
     this.#socket = socket;
-    this.#isBroken = false;
-    this.#isUsed = false;
+    this.isBroken = false;
+    this.isUsed = false;
     if (socket === undefined) return;
     // undici unrefs the socket after each answer and refs it for each request: two native calls for nothing, since the
     // listener keeps the process alive anyway.
@@ -211,7 +195,7 @@ export class PooledSocket implements Links<PooledSocket> {
     // way to see the bytes first: `onread` of node:net replaces reading, and only for sockets created with it.
     socket.read = (size) => this.#read(socket, size);
     socket.on("error", () => {
-      this.#isBroken = true;
+      this.isBroken = true;
       // After the handshake Node.js only reports TLS errors; without this, the call would wait for its deadline.
       socket.destroy();
     });
