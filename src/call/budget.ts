@@ -75,17 +75,7 @@ interface BudgetRefusals {
  * no bytes are left, the largest call of the application that holds most is evicted.
  */
 export function createBudget(limits: BudgetLimits): Budget {
-  const account = new Account(limits);
-  return {
-    open: (network) => account.open(network),
-    get inFlight() {
-      return account.places.total;
-    },
-    get bufferedBytes() {
-      return account.bytes.total;
-    },
-    refusals: account.refusals,
-  };
+  return new Account(limits);
 }
 
 /** A party that holds something: an application, the callers of one network, or all unknown callers. */
@@ -99,7 +89,7 @@ class Holder {
 }
 
 /** The totals over all reservations. */
-class Account {
+class Account implements Budget {
   /** Requests being read, oldest first. */
   readonly reading = new LinkedList<Share>();
   readonly running = new LinkedList<Share>();
@@ -116,6 +106,14 @@ class Account {
     this.bytes = new Shares(maxBufferedBytes);
     this.places = new Shares(maxInFlight);
     this.#maxReading = READING_PER_CALL * maxInFlight;
+  }
+
+  get inFlight(): number {
+    return this.places.total;
+  }
+
+  get bufferedBytes(): number {
+    return this.bytes.total;
   }
 
   open(network: string): Share {
