@@ -1,6 +1,6 @@
 import { pipeline, type Readable, type Transform } from "node:stream";
 import * as zlib from "node:zlib";
-import { type Bytes, createChunks, slicesOf } from "../lib/chunks.js";
+import { type Bytes, createChunks, NOTHING, slicesOf } from "../lib/chunks.js";
 import { RelayError } from "../model/errors.js";
 import { relayError } from "./failure.js";
 import type { MemoryShare } from "./request.js";
@@ -147,7 +147,7 @@ async function* decoded(pieces: Pieces, coding: ContentCoding, { chunkBytes, jud
 /** Reads at least two bytes, which show the kind of deflate. */
 async function startOf(pieces: Pieces): Promise<Buffer> {
   const first = await pieces.next();
-  if (first.done === true || first.value.length > 1) return first.done === true ? Buffer.alloc(0) : first.value;
+  if (first.done === true || first.value.length > 1) return first.done === true ? NOTHING : first.value;
   const second = await pieces.next();
   return second.done === true ? first.value : Buffer.concat([first.value, second.value]);
 }
@@ -160,7 +160,7 @@ class Feed {
   readonly decoder: Transform & { readonly bytesWritten: number };
   readonly #pieces: Pieces;
   readonly #coding: ContentCoding;
-  #last: Buffer = Buffer.alloc(0);
+  #last: Buffer = NOTHING;
   #givenBytes = 0;
 
   constructor(pieces: Pieces, coding: ContentCoding, decoder: Feed["decoder"]) {

@@ -112,6 +112,8 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   protected readonly answerLimits: AnswerLimits;
   protected memory: MemoryShare | undefined;
   protected progress: Progress = "waiting";
+  /** Whether the call has ended, so that further events are ignored. */
+  protected isOver = false;
   #resolve: ((answer: Answer) => void) | undefined;
   #reject: ((reason: unknown) => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -119,7 +121,6 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   #learned: RequestProgress | undefined;
   /** When it entered the queue, in milliseconds of `performance.now()`. */
   #waitsSince = 0;
-  #isOver = false;
   #interim = 0;
   #abort: (() => void) | undefined;
   #mayBegin: (() => boolean) | undefined;
@@ -249,11 +250,6 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
     return isEmpty || contentEncoding === undefined || parseContentCodings(contentEncoding)?.length === 0;
   }
 
-  /** Whether the call has ended, so that further events are ignored. */
-  protected get isOver(): boolean {
-    return this.#isOver;
-  }
-
   protected failAs(failure: Failure): true {
     this.fail(relayError(failure));
     return true;
@@ -261,7 +257,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
 
   /** Ends the call with a failure, unless it has ended already. */
   protected fail(reason: unknown): void {
-    if (this.#isOver) return;
+    if (this.isOver) return;
     const reject = this.#reject;
     if (this.progress === "waiting") this.#noteWaited();
     this.end();
@@ -291,7 +287,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
 
   /** Marks the call as ended: further events are ignored. */
   protected end(): void {
-    this.#isOver = true;
+    this.isOver = true;
     this.#resolve = undefined;
     this.#reject = undefined;
     clearTimeout(this.#timer);
