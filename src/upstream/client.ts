@@ -8,7 +8,7 @@ import {
   type SelfAddress,
 } from "./connector.js";
 import { type ContentCoding, decodeBody, parseContentCodings } from "./decode.js";
-import { type AnswerFields, type AnswerLimits, Exchange, isChunkedOrNone } from "./exchange.js";
+import { type AnswerFields, type AnswerLimits, Exchange } from "./exchange.js";
 import { relayError } from "./failure.js";
 import { Pool, type PoolOptions } from "./pool.js";
 import { ReadPace } from "./pooled-socket.js";
@@ -187,14 +187,10 @@ export class WholeExchange extends Exchange<UpstreamAnswer> {
   #size = 0;
   readonly #chunks: Chunks = createChunks();
 
-  protected onHead(statusCode: number, fields: AnswerFields): boolean {
+  protected onHead(statusCode: number, fields: AnswerFields, hasBody: boolean): void {
     this.#statusCode = statusCode;
     this.#fields = fields;
-    // A 304 has no body, but its Content-Length may be that of the omitted body, which undici takes for a mismatch.
-    if (statusCode === 304 && fields.contentLength > 0) return this.finish(false);
-    if (this.request.method === "HEAD") return true;
-    if (fields.contentLength > this.answerLimits.maxResponseBytes) return this.failAs("tooLarge");
-    return isChunkedOrNone(fields.transferEncoding) || this.failAs("coding");
+    if (hasBody && fields.contentLength > this.answerLimits.maxResponseBytes) this.failAs("tooLarge");
   }
 
   onData(chunk: Buffer): boolean {

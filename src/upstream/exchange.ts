@@ -205,9 +205,17 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
     if (raw.length > 2 * this.answerLimits.maxHeaderCount) return this.failAs("fields");
     const fields = fieldsFromRaw(raw);
     if (this.#learned !== undefined) this.#learned.head = { statusCode, rawHeaders: fields.lines };
-    return statusCode === 408 && fields.isLast
-      ? this.#onTimeoutNotice(statusCode, fields)
-      : this.onHead(statusCode, fields);
+    // A 408 on a kept-alive socket is about its idle time before: the provider has not seen this request.
+    if (statusCode === 408 && fields.isLast && this.socket?.isUsed === true) {
+      this.progress = "sent";
+      this.#abort?.();
+      return true;
+    }
+    const hasBody = this.request.method !== "HEAD" && statusCode !== 304;
+    if (hasBody && !isChunkedOrNone(fields.transferEncoding)) return this.failAs("coding");
+    this.onHead(statusCode, fields, hasBody);
+    // The Content-Length of a 304 may be that of the omitted body, which undici takes for a mismatch.
+    return statusCode === 304 && fields.contentLength > 0 ? this.finish(false) : true;
   }
 
   abstract onData(chunk: Buffer): boolean;
@@ -231,8 +239,8 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
     }
   }
 
-  /** Called with the final head; `onHeaders()` returns its result. */
-  protected abstract onHead(statusCode: number, fields: AnswerFields): boolean;
+  /** Called with the final head. */
+  protected abstract onHead(statusCode: number, fields: AnswerFields, hasBody: boolean): void;
 
   /**
    * Called after the last byte: the socket is free.
@@ -307,14 +315,6 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
     return this.progress === "sent" && IDEMPOTENT.has(this.request.method) && isSilentEnd(error);
   }
 
-  /** A 408 on a kept-alive socket is about its idle time before: the provider has not seen this request. */
-  #onTimeoutNotice(statusCode: number, fields: AnswerFields): boolean {
-    if (this.socket?.isUsed !== true) return this.onHead(statusCode, fields);
-    this.progress = "sent";
-    this.#abort?.();
-    return true;
-  }
-
   #noteWaited(): void {
     if (this.#learned === undefined) return;
     this.#learned.queueMs = (this.#learned.queueMs ?? 0) + performance.now() - this.#waitsSince;
@@ -338,6 +338,6 @@ function onDeadline(exchange: { expire(): void }): void {
 /**
  * Whether the relay can read a transfer coding. Nobody sends others, which would need decoding (RFC 9112 section 7).
  */
-export function isChunkedOrNone(transferEncoding: string | undefined): boolean {
+function isChunkedOrNone(transferEncoding: string | undefined): boolean {
   return transferEncoding === undefined || transferEncoding.trim().toLowerCase() === "chunked";
 }

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { type ContentCoding, decodeStream, parseContentCodings } from "./decode.js";
-import { type AnswerFields, Exchange, isChunkedOrNone } from "./exchange.js";
+import { type AnswerFields, Exchange } from "./exchange.js";
 import { relayError } from "./failure.js";
 import type { UpstreamStream } from "./request.js";
 
@@ -60,9 +60,7 @@ export class StreamedExchange extends Exchange<UpstreamStream> implements Upstre
     else this.#body.destroy();
   }
 
-  protected onHead(statusCode: number, fields: AnswerFields): boolean {
-    const hasBody = this.request.method !== "HEAD" && statusCode !== 304;
-    if (hasBody && !isChunkedOrNone(fields.transferEncoding)) return this.failAs("coding");
+  protected onHead(statusCode: number, fields: AnswerFields): void {
     const { contentEncoding } = fields;
     const codings = contentEncoding === undefined ? NO_CODINGS : parseContentCodings(contentEncoding);
     this.statusCode = statusCode;
@@ -72,8 +70,6 @@ export class StreamedExchange extends Exchange<UpstreamStream> implements Upstre
     // Otherwise wait for the first byte: only then is it known whether there is anything to decode, or a coding that
     // marks the end.
     if (codings?.length === 0 || (codings !== undefined && fields.isDelimited)) this.#handOver(false);
-    // A 304 has no body, but its Content-Length may be that of the omitted body, which undici takes for a mismatch.
-    return statusCode === 304 && fields.contentLength > 0 ? this.finish(false) : true;
   }
 
   onData(chunk: Buffer): boolean {

@@ -67,7 +67,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard("answer header count", ["if (raw.length > 2 * this.answerLimits.maxHeaderCount)", "if (false)"], ANSWERS),
   guard(
     "answer size by length",
-    ["if (fields.contentLength > this.answerLimits.maxResponseBytes)", "if (false)"],
+    ["if (hasBody && fields.contentLength > this.answerLimits.maxResponseBytes)", "if (false)"],
     ANSWERS,
   ),
   guard("answer size, raw", ["if (this.#size > this.answerLimits.maxResponseBytes)", "if (false)"], ANSWERS),
@@ -94,7 +94,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard("decoding ends with its call", ["if (this.isOver || (more > 0", "if ((more > 0"], "upstream/abort"),
   guard("content-encoding chain", [" || codings.length === MAX_CODINGS", ""], "upstream/decode"),
-  guard("transfer-encoding", ["return isChunkedOrNone(fields.transferEncoding) ||", "return true ||"], ANSWERS),
+  guard("transfer-encoding", ["if (hasBody && !isChunkedOrNone(fields.transferEncoding))", "if (false)"], ANSWERS),
   guard(
     "answer cut short",
     ['if (this.socket?.isBroken === true) this.failAs("cutShort");\n    else', ""],
