@@ -87,10 +87,20 @@ function endpointFromRow({ id, ...row }: EndpointRow): WebhookEndpoint {
 /** The oldest event is searched among this many that were due first: more would make each claim more expensive. */
 const LOOK_AT = 100;
 
-/** Usually nothing is due: then this single index look-up is all. */
-const HAS_DUE = createStatement<{ now: number }, unknown>(
-  "SELECT 1 FROM webhook_events WHERE next_try_at <= :now LIMIT 1",
-);
+/**
+ * Longest rest of an endpoint and longest wait of an event, in milliseconds; the deliverer sets shorter ones. One that
+ * ends later was set while a clock was ahead, and counts as over.
+ */
+const LONGEST_REST_MS = 6 * 60_000;
+const LONGEST_WAIT_MS = 27 * 60 * 60_000;
+
+/** A time, and how far ahead of it a rest and a wait may end. */
+const boundsFrom = (now: number) => ({ now, rest: now + LONGEST_REST_MS, wait: now + LONGEST_WAIT_MS });
+
+/** Usually nothing is due: then these two index look-ups are all. */
+const HAS_DUE = createStatement<{ now: number; wait: number }, unknown>(`
+   SELECT 1 WHERE EXISTS (SELECT 1 FROM webhook_events WHERE next_try_at <= :now)
+     OR EXISTS (SELECT 1 FROM webhook_events WHERE next_try_at > :wait)`);
 
 interface DueRow {
   readonly applicationId: string;
@@ -107,22 +117,27 @@ export const WITH_TOLD = `WITH RECURSIVE told(id) AS (
      SELECT (SELECT min(application_id) FROM webhook_events WHERE application_id > told.id) FROM told
      WHERE told.id IS NOT NULL)`;
 
+/** A range of its own for each bound: with OR, all waiting events of the endpoint would be read. */
+const dueOf = (bound: string) => `SELECT place, id FROM (
+         SELECT place, id FROM webhook_events
+         WHERE application_id = endpoint.id AND next_try_at ${bound} ORDER BY next_try_at LIMIT ${LOOK_AT}
+       ) AS due`;
+
 /** Finds each free endpoint with its oldest due event. Places are in order of writing. */
-const SELECT_DUE = createStatement<{ now: number; limit: number }, DueRow>(`${WITH_TOLD}
+const SELECT_DUE = createStatement<ReturnType<typeof boundsFrom> & { limit: number }, DueRow>(`${WITH_TOLD}
    SELECT application_id, event_id FROM (
      SELECT endpoint.id AS application_id, endpoint.free_at AS free_at, (
        SELECT oldest.id FROM (
-         SELECT place, id FROM webhook_events
-         WHERE application_id = endpoint.id AND next_try_at <= :now ORDER BY next_try_at LIMIT ${LOOK_AT}
+         ${dueOf("<= :now")} UNION ALL ${dueOf("> :wait")}
        ) AS oldest ORDER BY oldest.place LIMIT 1) AS event_id
      FROM told JOIN webhook_endpoints AS endpoint ON endpoint.id = told.id
        JOIN applications ON applications.id = told.id
-     WHERE endpoint.free_at <= :now AND applications.state = 'ACTIVE'
+     WHERE (endpoint.free_at <= :now OR endpoint.free_at > :rest) AND applications.state = 'ACTIVE'
    ) AS due WHERE event_id IS NOT NULL ORDER BY free_at LIMIT :limit`);
 
 /** Claims an endpoint. A second process finds it no longer free. */
-const TAKE_ENDPOINT = createStatement<{ id: string; until: number; now: number }, EndpointRow>(`
-   UPDATE webhook_endpoints SET free_at = :until WHERE id = :id AND free_at <= :now
+const TAKE_ENDPOINT = createStatement<{ id: string; until: number; now: number; rest: number }, EndpointRow>(`
+   UPDATE webhook_endpoints SET free_at = :until WHERE id = :id AND (free_at <= :now OR free_at > :rest)
    RETURNING id, uri, secret, updated_at`);
 
 interface EventRow {
@@ -132,8 +147,8 @@ interface EventRow {
   readonly createdAt: number;
 }
 
-const TAKE_EVENT = createStatement<{ id: string; now: number }, EventRow>(`
-   UPDATE webhook_events SET attempts = attempts + 1 WHERE id = :id AND next_try_at <= :now
+const TAKE_EVENT = createStatement<{ id: string; now: number; wait: number }, EventRow>(`
+   UPDATE webhook_events SET attempts = attempts + 1 WHERE id = :id AND (next_try_at <= :now OR next_try_at > :wait)
    RETURNING id, payload, attempts, created_at`);
 
 /** Releases a claim. A process that was too slow has lost its claim, and must not end that of another. */
@@ -149,16 +164,18 @@ const DELAY_EVENT = createStatement<{ id: string; nextTryAt: number }>(
 
 /** Endpoints that may be claimed, each with its oldest event that is due. */
 function* findDue(limit: number, now: number): Operation<DueRow[]> {
-  return (yield* first(HAS_DUE, { now })) === undefined ? [] : yield* all(SELECT_DUE, { now, limit });
+  const bounds = boundsFrom(now);
+  return (yield* first(HAS_DUE, bounds)) === undefined ? [] : yield* all(SELECT_DUE, { ...bounds, limit });
 }
 
 /** The claim is on the endpoint, so that its events are delivered one after another. */
 function* claim(due: readonly DueRow[], until: number, now: number): Operation<DueEvent[]> {
   const claimed: DueEvent[] = [];
+  const bounds = boundsFrom(now);
   for (const { applicationId: id, eventId } of due) {
-    const endpoint = yield* first(TAKE_ENDPOINT, { id, until, now });
+    const endpoint = yield* first(TAKE_ENDPOINT, { ...bounds, id, until });
     if (endpoint === undefined) continue;
-    const event = yield* first(TAKE_EVENT, { id: eventId, now });
+    const event = yield* first(TAKE_EVENT, { ...bounds, id: eventId });
     // Another process has claimed, delivered and released it since it was found.
     if (event === undefined) yield* run(LEAVE_ENDPOINT, { id, until, freeAt: now });
     else claimed.push(dueEventFrom(event, endpointFromRow(endpoint), until));

@@ -244,7 +244,10 @@ const DELAYS_MS = [
 ];
 /** Largest fraction added to a delay: events that failed together must not be retried together. */
 const JITTER = 0.1;
-/** An older event gets no retry: it has waited for its turn longer than the whole schedule. */
+/**
+ * An older event gets no second retry: it has waited for its turn longer than the whole schedule. The first retry is
+ * for any event, since one that was written while a clock was behind only looks old.
+ */
 const MAX_AGE_MS = 5 * 24 * HOUR_MS;
 /**
  * Longest rest of an endpoint after a failure, unless Retry-After asks for more; shorter if that event's next try comes
@@ -269,7 +272,7 @@ export function decideDelivery(
   const statusCode = answer?.statusCode ?? 0;
   if (statusCode >= 200 && statusCode < 300) return { kind: "delivered", freeAt: now };
   const delayMs = DELAYS_MS[attempts - 1];
-  if (statusCode === GONE || delayMs === undefined || now - createdAt > MAX_AGE_MS) {
+  if (statusCode === GONE || delayMs === undefined || (attempts > 1 && now - createdAt > MAX_AGE_MS)) {
     return { kind: "givenUp", freeAt: now };
   }
   const retryAfterMs = parseRetryAfter(answer?.retryAfter ?? "", now);

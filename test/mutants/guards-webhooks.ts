@@ -5,7 +5,7 @@ import { type Guard, guard } from "./guard.js";
 export const WEBHOOK_GUARDS: readonly Guard[] = [
   guard(
     "webhook: one claim per endpoint",
-    ["WHERE id = :id AND free_at <= :now RETURNING", "WHERE id = :id AND CAST(:now AS BIGINT) > 0 RETURNING"],
+    ["(free_at <= :now OR free_at > :rest) RETURNING", "CAST(:now AS BIGINT) + CAST(:rest AS BIGINT) > 0 RETURNING"],
     "store/webhooks",
   ),
   guard(

@@ -238,6 +238,20 @@ describe.each(STORES)("$name", ({ createBed }) => {
       expect(await claim()).toEqual([]);
     });
 
+    it("waits for no time that only a clock far ahead can have set", async () => {
+      const minute = 60_000;
+      for (const user of ["a", "b"]) await put(user);
+      await store.webhooks.putOff(await claimOne(), NOW + 27 * 60 * minute, NOW + 6 * minute, RETRYING);
+      expect(await claim()).toEqual([]);
+      expect(await claim(NOW - 1)).toMatchObject([{ attempts: 2 }]);
+      await at.run("UPDATE webhook_endpoints SET free_at = ?", NOW + 365 * 24 * 60 * minute);
+      const event = await claimOne();
+      expect([userOf(event), event.attempts]).toEqual(["b", 1]);
+      await store.webhooks.finish(event, NOW, DELIVERED);
+      await at.run("UPDATE webhook_events SET next_try_at = ?", NOW + 365 * 24 * 60 * minute);
+      expect(userOf(await claimOne())).toBe("a");
+    });
+
     it("gives events of one application to one of two processes only", async () => {
       const second = await at.open();
       for (let user = 0; user < 5; user += 1) await put(`u${user}`);

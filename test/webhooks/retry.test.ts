@@ -61,4 +61,8 @@ describe("decideDelivery()", () => {
     expect(decide(undefined, 2, 0, days(4)).kind).toBe("retry");
     expect(decide(answer(200), 2, 0, days(50)).kind).toBe("delivered");
   });
+
+  it("retries an event that looks old when it is tried first, as one does that a slow clock wrote", () => {
+    expect(decide(answer(503), 1, 0, NOW)).toEqual(decide(answer(503), 1));
+  });
 });
