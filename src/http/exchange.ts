@@ -283,24 +283,30 @@ export function readBody(request: HttpRequest, maxBytes: number, room: Room, sig
       handleEvent: () =>
         signal.reason instanceof RelayError ? refuse(signal.reason) : reject(cutShort(signal.reason)),
     };
-    signal.addEventListener("abort", left);
-    request.on("data", (chunk: Buffer) => {
+    function onData(chunk: Buffer): void {
       length += chunk.length;
       if (length > maxBytes * DRAIN_FACTOR) refuse(tooLarge(maxBytes));
       else if (length > maxBytes) chunks = createChunks();
       else if (room.reserve(chunk.length)) chunks.push(chunk);
       else refuse(overloaded());
-    });
-    request.on("end", () => {
-      signal.removeEventListener("abort", left);
+    }
+    function onEnd(): void {
+      stop();
       if (length > maxBytes) reject(tooLarge(maxBytes));
       else resolve(chunks);
-    });
-
+    }
     function refuse(error: unknown): void {
+      stop();
       request.pause();
       reject(error);
     }
+    // The listeners keep the bytes, and an open connection may keep the listeners long after the bytes count no more.
+    function stop(): void {
+      signal.removeEventListener("abort", left);
+      request.off("data", onData).off("end", onEnd);
+    }
+    request.on("data", onData).on("end", onEnd);
+    signal.addEventListener("abort", left);
   });
 }
 

@@ -32,8 +32,10 @@ export function readMessage(
     const chunks = createChunks();
     const left = { handleEvent: () => resolve(undefined) };
     let most = isPrefixed ? undefined : maxBytes;
+    // The listeners keep the bytes, and an idle connection keeps the listeners.
     const settle = (isPlain: boolean) => {
       signal.removeEventListener("abort", left);
+      request.off("data", onData).off("end", onEnd);
       resolve({ bytes: chunks.concat(), isPlain });
     };
     function onData(chunk: Buffer): void {
@@ -41,7 +43,6 @@ export function readMessage(
       most ??= wholeLength(chunk, maxBytes);
       if (chunks.length <= most && memory.reserve(chunk.length)) return;
       request.pause();
-      request.off("data", onData).off("end", onEnd);
       settle(false);
     }
     function onEnd(): void {
