@@ -254,10 +254,19 @@ export function plainAddress(address: string): string {
 export const DRAIN_FACTOR = 4;
 
 /**
- * Whether to close the connection: an HTTP/1.1 request that was not read to its end leaves bytes of its body behind.
+ * Called before the head of an answer to a request that may not have been read to its end: then the answer ends the
+ * connection (HTTP/1.1, see `closeAfterRest()`) or the stream (HTTP/2).
  */
-export function mustClose(request: HttpRequest): boolean {
-  return request.httpVersionMajor === 1 && !request.complete;
+export function leaveRest(request: HttpRequest, response: HttpResponse): void {
+  if (request.complete) return;
+  if (response instanceof ServerResponse) {
+    // node:http then writes `connection: close`.
+    response.shouldKeepAlive = false;
+    return;
+  }
+  const { stream } = response;
+  // The answer is complete; only the rest of the request is not wanted (RFC 9113 section 8.1).
+  stream.once("finish", () => stream.close(constants.NGHTTP2_NO_ERROR));
 }
 
 /** A budget for the bytes that are held. */

@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import type { Dispatch, Expectation, OnFault } from "./dispatch.js";
 import { NamedResponse } from "./exchange.js";
 import type { ListenerLimits } from "./limits.js";
-import { type Connections, isLongUpload, type NewestExchange } from "./sweep.js";
+import { type Connections, discardRest, isLongUpload, type NewestExchange } from "./sweep.js";
 
 /** Certificate chain and private key, PEM. */
 export interface TlsMaterial {
@@ -43,7 +43,7 @@ export function createHttp1(
     const exchange = connections.exchanges.get(req.socket);
     if (exchange === undefined || req.socket.destroyed) return;
     const previous = exchange.response;
-    if (!beginExchange(exchange, res, connections, limits)) return discardRest(req.socket);
+    if (!beginExchange(exchange, res, connections, limits)) return discardAll(req.socket);
     res.on("error", fault);
     if (previous === undefined || previous.closed) return dispatch(expectation, req, res);
     if (exchange.queued >= MAX_QUEUED && connections.queued >= limits.maxQueuedRequests) {
@@ -87,7 +87,7 @@ function beginExchange(
  * Discards what comes after the last request of a connection. If it were parsed, each of thousands of requests would be
  * kept until the connection ends, and then aborted, which blocks the event loop.
  */
-function discardRest(socket: Socket): void {
+function discardAll(socket: Socket): void {
   socket.removeAllListeners("data");
   socket.on("data", () => {});
 }
@@ -210,7 +210,7 @@ function tlsOptions(tls: TlsMaterial, options: http.ServerOptions, limits: Liste
 }
 
 function accept(server: object, parse: (socket: Socket) => void, socket: Socket, connections: Connections): void {
-  const exchange = { response: undefined, requests: 0, queued: 0 };
+  const exchange: NewestExchange = { response: undefined, requests: 0, queued: 0 };
   connections.exchanges.set(socket, exchange);
   socket.on("close", () => {
     connections.exchanges.delete(socket);
@@ -230,6 +230,22 @@ function accept(server: object, parse: (socket: Socket) => void, socket: Socket,
     if (exchange.queued >= MAX_QUEUED) socket.pause();
     if (socket.isPaused()) socket.emit("pause");
   });
+  closeAfterRest(socket, exchange);
+}
+
+/**
+ * Changes how node:http closes a connection after its last answer, by this method: it first discards the rest of the
+ * request. A socket that is closed with unread input resets the connection, and the client loses the answer (RFC 9112
+ * section 9.6).
+ */
+function closeAfterRest(socket: Socket, exchange: NewestExchange): void {
+  const destroySoon = socket.destroySoon.bind(socket);
+  socket.destroySoon = () => {
+    const request = exchange.response?.req;
+    if (request === undefined || request.complete) return destroySoon();
+    socket.end();
+    discardRest(request, () => socket.destroy());
+  };
 }
 
 type CloseListener = (hadError: boolean) => void;

@@ -212,8 +212,7 @@ export function isLongUpload(exchange: object | undefined): boolean {
 
 /**
  * For an answer that may be complete before its request is. Discards what the client still sends, long enough for the
- * client to get the answer, and then ends the connection (HTTP/1.1) or the stream (HTTP/2). A socket that is closed
- * with unread input resets the connection, and the client loses the answer (RFC 9112 section 9.6).
+ * client to get the answer, and then ends the connection (HTTP/1.1) or the stream (HTTP/2).
  */
 export function discardRestAfter(request: HttpRequest, response: HttpResponse): void {
   if (!(response instanceof ServerResponse)) {
@@ -226,23 +225,18 @@ export function discardRestAfter(request: HttpRequest, response: HttpResponse): 
     });
     return;
   }
-  response.once("prefinish", () => {
-    if (request.complete || response.shouldKeepAlive) return;
-    const { socket } = request;
-    // By this method node:http destroys the socket after its last answer, once that is written.
-    socket.destroySoon = () => {
-      socket.end();
-      discardRest(request, () => socket.destroy());
-    };
-  });
   response.once("finish", () => {
     allowed.delete(response);
     if (!request.complete && response.shouldKeepAlive) discardRest(request);
   });
 }
 
-/** @param done called when the rest has arrived; the socket is destroyed if it does not arrive in time. */
-function discardRest(request: HttpRequest, done: () => void = () => {}): void {
+/**
+ * Discards the rest of a request.
+ *
+ * @param done called when the rest has arrived; the socket is destroyed if it does not arrive in time.
+ */
+export function discardRest(request: HttpRequest, done: () => void = () => {}): void {
   const { socket } = request;
   request.removeAllListeners("data");
   request.resume();

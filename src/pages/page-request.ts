@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type HttpRequest, type HttpResponse, mustClose, readBody, watchCaller } from "../http/exchange.js";
+import { type HttpRequest, type HttpResponse, leaveRest, readBody, watchCaller } from "../http/exchange.js";
 import { formatError, RelayError } from "../model/errors.js";
 import type { AuthorizationOptions } from "../oauth/authorization-server.js";
 import {
@@ -120,7 +120,7 @@ export async function readForm({ request, response }: PageExchange): Promise<str
     const body = await readBody(request, MAX_FORM_BYTES, UNCOUNTED, watchCaller(response, UNCOUNTED));
     return body.concat().toString();
   } finally {
-    if (mustClose(request)) response.setHeader("connection", "close");
+    leaveRest(request, response);
   }
 }
 

@@ -317,7 +317,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
     ["connections.queued -= exchange.queued;", ""],
     "regress/pipelining",
   ),
-  guard("pipelining: behind the last request", ["return discardRest(req.socket);", "return;"], "regress/pipelining"),
+  guard("pipelining: behind the last request", ["return discardAll(req.socket);", "return;"], "regress/pipelining"),
   guard(
     "origin: whose turn it is",
     ["if (party.running < (next as Party).running) next = party;", ""],

@@ -21,7 +21,7 @@ import {
   type HttpRequest,
   type HttpResponse,
   jsonFields,
-  mustClose,
+  leaveRest,
   type ResponseSignal,
   readBody,
   watchCaller,
@@ -80,7 +80,7 @@ async function answerPost(options: McpHandlerOptions, request: HttpRequest, resp
   if (response.destroyed || isGone(signal)) return;
   const head = { ...jsonFields(Buffer.byteLength(answer.body)), ...answer.headers, ...cors };
   if (answer.body === "") delete head["content-type"];
-  if (mustClose(request)) head.connection = "close";
+  leaveRest(request, response);
   response.writeHead(answer.status, head);
   response.end(answer.body);
 }

@@ -18,7 +18,7 @@ import {
   type HttpRequest,
   type HttpResponse,
   jsonFields,
-  mustClose,
+  leaveRest,
   readBody,
   watchCaller,
 } from "../../http/exchange.js";
@@ -94,11 +94,8 @@ async function dispatch(
   const { status, body } = await outcomeOf(options, method, { request, response, variables, queryText });
   const cors = await corsFieldsFor(options.allowedOrigins, route, request, queryText);
   if (response.destroyed) return;
-  response.writeHead(status, {
-    ...jsonFields(body.length),
-    ...cors,
-    ...(mustClose(request) ? { connection: "close" } : undefined),
-  });
+  leaveRest(request, response);
+  response.writeHead(status, { ...jsonFields(body.length), ...cors });
   response.end(body);
 }
 

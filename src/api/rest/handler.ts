@@ -2,7 +2,7 @@ import type { Call, CallDescription } from "../../call/call.js";
 import { isGone, type Outcome, statusCodeOf } from "../../call/outcome.js";
 import type { Performed, Relay } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import { answerPlain, endWith, hasContent, jsonFields, mustClose } from "../../http/exchange.js";
+import { answerPlain, endWith, hasContent, jsonFields, leaveRest } from "../../http/exchange.js";
 import { type Body, bodyFromOutcome, largeBodyOf } from "./envelope.js";
 import { answerPreflight, type BrowserOrigins, corsFieldsFor } from "./preflight.js";
 import { type CallReaderOptions, type Exchange, originOf, readCall } from "./read-call.js";
@@ -52,7 +52,7 @@ function answerOutcome(
 ): void {
   const fields = jsonFields(body.length);
   if (cors !== undefined) Object.assign(fields, cors);
-  if (mustClose(request)) fields.connection = "close";
+  leaveRest(request, response);
   response.writeHead(options.httpStatus === "mirror" ? mirroredStatus(outcome) : 200, fields);
   if (typeof body === "string") response.end(body, "latin1");
   else endWith(response, body.pieces);

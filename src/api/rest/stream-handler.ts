@@ -7,7 +7,7 @@ import {
   type HttpResponse,
   hasContent,
   jsonFields,
-  mustClose,
+  leaveRest,
   writeChunk,
   writeHeadOf,
 } from "../../http/exchange.js";
@@ -33,8 +33,9 @@ async function answerStream(options: StreamHandlerOptions, exchange: Exchange): 
   const { request, response, origin, queryText } = exchange;
   const corsFields = () => corsFieldsFor(options.allowedOrigins, options.route, request, queryText);
   const answerRow = async (outcome: ErrorOutcome) => {
-    const more = mustClose(request) ? { connection: "close" } : undefined;
-    writeRow(response, outcome, "x-error-type", await corsFields(), more);
+    const cors = await corsFields();
+    leaveRest(request, response);
+    writeRow(response, outcome, "x-error-type", cors);
   };
   let call: Call;
   try {
@@ -200,14 +201,12 @@ function mayBeLoaded(link: string): boolean {
  * Answers a call that failed before the provider's head with its row: JSON, with the status of its reason.
  *
  * @param typeField name of the field for the row's errorType; no answer of a provider has it, whatever its status.
- * @param more further fields.
  */
 export function writeRow(
   response: HttpResponse,
   outcome: ErrorOutcome,
   typeField: string,
   cors: Readonly<Record<string, string>> | undefined,
-  more?: Readonly<Record<string, string>>,
 ): void {
   if (response.destroyed) return;
   const body = bytesFromBody(bodyFromOutcome(outcome, undefined));
@@ -217,7 +216,6 @@ export function writeRow(
     [typeField]: outcome.errorType,
     ...cors,
     ...(cors && { "access-control-expose-headers": `x-call-id, ${typeField}, x-request-id` }),
-    ...more,
   });
   response.end(body);
 }

@@ -1,0 +1,101 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connectHttp2, connectRaw } from "../http/support.js";
+import { type Harness, startHarness } from "../support/harness.js";
+
+/**
+ * A request that was refused before it was read to its end once lost its answer over HTTP/1.1, when its client wrote all
+ * of it before it read: the socket was closed with unread input, and so reset. Over HTTP/2 its stream stayed open.
+ */
+const MIB = 1024 * 1024;
+/** More than there is room for. */
+const BODY = Buffer.alloc(2 * MIB);
+const PIECE = Buffer.alloc(1000);
+
+let harness: Harness;
+
+beforeAll(async () => {
+  harness = await startHarness({ env: { RELAY_MCP: "on", RELAY_MAX_BUFFERED_BYTES: String(MIB) } });
+});
+
+afterAll(() => harness.close());
+
+const port = () => Number(new URL(harness.url).port);
+const QUERY = "user_id=u&public_key=k";
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+
+/** Path, fields and the status of the answer. */
+const REFUSED: ReadonlyArray<[string, string, Readonly<Record<string, string>>, number]> = [
+  ["a coded body on the JSON route", `/oauth/method/sandbox/call?${QUERY}`, { "content-encoding": "gzip" }, 200],
+  ["a body without room on the JSON route", `/oauth/method/sandbox/call?${QUERY}`, {}, 200],
+  ["a coded body on the raw route", `/oauth/method/sandbox/stream?${QUERY}`, { "content-encoding": "gzip" }, 400],
+  ["a body without room on the raw route", `/oauth/method/sandbox/stream?${QUERY}`, {}, 503],
+  ["a connect link that is too large", "/oauth/connect-links", {}, 413],
+  ["a message to MCP without a token", "/mcp", {}, 401],
+  ["a form that is too large", "/oauth/connect", FORM, 413],
+];
+
+/** Resolves when something is told on a channel. */
+function toldOnce(channel: string): Promise<void> {
+  return new Promise((resolve) => {
+    const listener = () => {
+      unsubscribe(channel, listener);
+      resolve();
+    };
+    subscribe(channel, listener);
+  });
+}
+
+/** Sends an unfinished request, and reads nothing before it is written. */
+async function sendUnread(
+  path: string,
+  fields: Readonly<Record<string, string>>,
+  host = "relay.test",
+): Promise<string> {
+  const { socket, closed } = await connectRaw(port());
+  socket.pause();
+  const lines = Object.entries({ host, ...fields, "content-length": 5 * MIB }).map(
+    ([name, value]) => `${name}: ${value}`,
+  );
+  const answered = toldOnce("http.server.response.finish");
+  socket.write(`POST ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`);
+  socket.write(BODY);
+  await answered;
+  // The write after one that caused a reset fails, and then nothing can be read.
+  for (let round = 0; round < 3 && !socket.destroyed; round++) {
+    await new Promise((resolve) => socket.write(PIECE, resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  socket.resume();
+  return closed;
+}
+
+describe("a request that is refused before it was read to its end", () => {
+  it.each(REFUSED)("gets its answer over HTTP/1.1, as the last: %s", async (_what, path, fields, status) => {
+    const answer = await sendUnread(path, fields);
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\nConnection: close\\r\\n[^]*\\r\\n.`, "i"));
+  });
+
+  it.each([
+    ["an invalid Host", "/", "a b", 400],
+    ["a path that nobody serves, in its client's last request", "/nowhere", "relay.test", 404],
+  ])("gets its answer over HTTP/1.1 from the listener as well: %s", async (_what, path, host, status) => {
+    const answer = await sendUnread(path, { connection: "close" }, host);
+    expect(answer).toContain(`HTTP/1.1 ${status} `);
+  });
+
+  // Node.js itself closes the stream of one of which nothing was read.
+  const halfRead = REFUSED.filter(([what]) => what.includes("without room"));
+  it.each(halfRead)("has its stream closed over HTTP/2: %s", async (_what, path, fields, status) => {
+    const session = await connectHttp2(port());
+    const stream = session.request({ ":method": "POST", ":path": path, ...fields, "content-length": 5 * MIB });
+    const responded = once(stream, "response");
+    stream.on("error", () => {}); // Seen in the code.
+    stream.resume().write(BODY);
+    const [head] = await responded;
+    // Node.js emits no 'close' while it has bytes to send.
+    while (!stream.closed) await new Promise((resolve) => setImmediate(resolve));
+    expect([head[":status"], stream.rstCode]).toEqual([status, 0]);
+  });
+});
