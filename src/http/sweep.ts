@@ -29,8 +29,8 @@ function sweepExchange(
   limits: ListenerLimits,
 ): void {
   if (takesNothing(socket, socket.writableLength > 0 || socket.writableEnded, connections, limits)) socket.destroy();
-  // Frees a finished request and whatever the handler attached to it.
-  else if (exchange.response?.writableFinished) exchange.response = undefined;
+  // Frees a finished request and whatever the handler attached to it. The last one shows that no other may be begun.
+  else if (exchange.response?.writableFinished && exchange.response.shouldKeepAlive) exchange.response = undefined;
 }
 
 /**

@@ -75,16 +75,20 @@ describe("sweep()", () => {
     expect(socket.destroy).not.toHaveBeenCalled();
   });
 
-  it.each([true, false])("holds on to a response only while it is not finished: %j", (writableFinished) => {
+  it.each([
+    ["lets go of a finished response", true, true, true],
+    ["holds on to a response that is not finished", false, true, false],
+    ["holds on to the last response of a connection, behind which nothing is begun", true, false, false],
+  ])("%s", (_what, writableFinished, shouldKeepAlive, isFreed) => {
     const connections = createConnections();
     const exchange = {
-      response: { writableFinished } as ServerResponse | undefined,
+      response: { writableFinished, shouldKeepAlive } as ServerResponse | undefined,
       requests: 1,
       queued: 0,
     };
     connections.exchanges.set(socketWith({}), exchange);
     sweep(connections, DEFAULT_LIMITS);
-    expect(exchange.response === undefined).toBe(writableFinished);
+    expect(exchange.response === undefined).toBe(isFreed);
   });
 
   it("resets an HTTP/2 stream that takes nothing, and then cuts a connection that does not take the reset", () => {
