@@ -137,7 +137,9 @@ type Fields = OutgoingHttpHeaders | OutgoingHttpHeader[];
 export function watchCaller(response: HttpResponse, held: Held): ResponseSignal {
   const signal = new ResponseSignal(response);
   held.whenEvicted((reason) => signal.giveWay(reason));
-  response.on("close", () => {
+  // Not an HTTP/2 response: without an end() one to HEAD does not emit 'close'.
+  const closing = response instanceof ServerResponse ? response : response.stream;
+  closing.on("close", () => {
     held.release();
     signal.onClose();
   });
