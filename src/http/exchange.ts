@@ -77,7 +77,9 @@ export function writeHeadOf(response: HttpResponse, statusCode: number, fields: 
 /** Writes a chunk with backpressure: resolves when more may be written, or when the response is closed. */
 export function writeChunk(response: HttpResponse, bytes: Buffer): true | Promise<true> {
   const out: Writable = response;
-  if (out.write(bytes)) return true;
+  // A closed one emits no event any more.
+  const isClosed = response instanceof ServerResponse ? response.destroyed : response.stream.closed;
+  if (isClosed || out.write(bytes)) return true;
   return new Promise((resolve) => {
     const settle = () => {
       response.off("drain", settle).off("close", settle);
