@@ -174,8 +174,10 @@ async function* partsFrom(
     yield { kind: "failure", outcome: failed };
   } finally {
     stream.close();
-    // Without an outcome the reader broke out of the loop: the caller disconnected or was evicted.
-    endStream(options, call, trace, outcome ?? outcomeFromFailure(call, callerGone(), options.log.fault));
+    // Without an outcome the reader broke out of the loop: the caller has gone, or the status has no content.
+    const isWhole = call.signal?.aborted !== true;
+    outcome ??= isWhole ? streamedFrom(call, head) : outcomeFromFailure(call, callerGone(), options.log.fault);
+    endStream(options, call, trace, outcome);
   }
 }
 

@@ -280,6 +280,7 @@ describe("answers on the raw route", () => {
   });
 
   it("are ended where HTTP has no content, and the provider's socket is let go, though it sends some", async () => {
+    const before = calls();
     const opened = open("/asked");
     const seen = provider.requests.length;
     await provider.seen(seen + 1);
@@ -287,6 +288,7 @@ describe("answers on the raw route", () => {
     const { statusCode, body } = await opened;
     expect([statusCode, await body.text()]).toEqual([205, ""]);
     await provider.letGo(seen);
+    expect(await logLine(before + 1)).toMatchObject({ status: 205 });
   });
 
   it("let a listed page read them, with the names of their fields", async () => {
