@@ -1,9 +1,8 @@
-import type { IncomingHttpHeaders } from "node:http";
 import type { Outcome } from "../../call/outcome.js";
 import { endWith, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
 import { type Bytes, base64InSteps, base64StringInSteps, LARGE_BYTES, stringInSteps } from "../../lib/chunks.js";
 import type { Steps } from "../../lib/turns.js";
-import { MAX_TIMEOUT_MS } from "../rpc/one-message.js";
+import { MAX_TIMEOUT_MS, UNITS_MS } from "../rpc/one-message.js";
 import type { RowData } from "../rpc/row.js";
 import { encodeBinary } from "./encode-binary.js";
 import { encodeJson } from "./encode-json.js";
@@ -103,35 +102,25 @@ export function decideHead(request: HttpRequest, maxBytes: number): FastHead | u
   const { headers, method } = request;
   const form = FORMS.get(headers["content-type"]);
   if (form === undefined || method !== "POST") return undefined;
-  if (isPrefixed(form)) return isPlain(headers["grpc-encoding"]) ? grpcHead(headers, form) : undefined;
+  if (isPrefixed(form)) {
+    return isPlain(headers["grpc-encoding"]) ? headOf(form, headers["grpc-timeout"], timeoutFromGrpc) : undefined;
+  }
   const isFitting = Number(headers["content-length"] ?? 0) <= maxBytes;
-  return isFitting && isPlain(headers["content-encoding"]) ? connectHead(headers, form) : undefined;
+  if (!isFitting || !isPlain(headers["content-encoding"])) return undefined;
+  return headOf(form, headers["connect-timeout-ms"], timeoutFromConnect);
 }
 
-function grpcHead({ "grpc-timeout": timeout }: IncomingHttpHeaders, form: FastForm): FastHead | undefined {
+function headOf(form: FastForm, timeout: Field, parse: (text: string) => number | undefined): FastHead | undefined {
   if (timeout === undefined) return { form, timeoutMs: undefined };
-  const timeoutMs = timeoutFromGrpc(String(timeout));
+  const timeoutMs = parse(String(timeout));
   return timeoutMs === undefined ? undefined : { form, timeoutMs };
 }
 
-function connectHead({ "connect-timeout-ms": timeout }: IncomingHttpHeaders, form: FastForm): FastHead | undefined {
-  if (timeout === undefined) return { form, timeoutMs: undefined };
-  const timeoutMs = timeoutFromConnect(String(timeout));
-  return timeoutMs === undefined ? undefined : { form, timeoutMs };
-}
+type Field = string | string[] | undefined;
 
-function isPlain(encoding: string | string[] | undefined): boolean {
+function isPlain(encoding: Field): boolean {
   return encoding === undefined || encoding === "identity";
 }
-
-const UNITS_MS: ReadonlyMap<string | undefined, number> = new Map([
-  ["H", 3_600_000],
-  ["M", 60_000],
-  ["S", 1_000],
-  ["m", 1],
-  ["u", 1e-3],
-  ["n", 1e-6],
-]);
 
 /**
  * Milliseconds of a grpc-timeout; undefined when it is malformed, under 1 ms, or over the limit. Pure.

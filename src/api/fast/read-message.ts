@@ -53,21 +53,16 @@ export function readMessage(
   });
 }
 
-/** Length of the whole body; 0, which is less than any body, when its first chunk shows that it is not plain. */
-function wholeLength(chunk: Buffer, maxBytes: number): number {
-  const length = lengthFromPrefix(chunk);
-  return length === undefined || length > maxBytes ? 0 : PREFIX_BYTES + length;
-}
-
 /**
- * Reads the prefix of a gRPC message: one byte that says whether it is compressed, then its length in four bytes.
+ * Length of the whole body, from the prefix of a gRPC message: one byte that says whether it is compressed, then its
+ * length in four bytes. 0, which is less than any body, when it is not plain or its prefix is split across chunks.
  *
  * https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#requests
- *
- * @returns the length of the message; undefined when it is compressed, or when the prefix is split across chunks.
  */
-function lengthFromPrefix(chunk: Buffer): number | undefined {
-  return chunk.length < PREFIX_BYTES || chunk[0] !== 0 ? undefined : chunk.readUInt32BE(1);
+function wholeLength(chunk: Buffer, maxBytes: number): number {
+  if (chunk.length < PREFIX_BYTES || chunk[0] !== 0) return 0;
+  const length = chunk.readUInt32BE(1);
+  return length > maxBytes ? 0 : PREFIX_BYTES + length;
 }
 
 /** The prefix of an uncompressed message. */

@@ -124,11 +124,14 @@ export const MAX_TIMEOUT_MS = 86_400_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 /** The longest timeout in milliseconds: eight digits. */
 const LONGEST_GRPC = "99999999m";
-/** Milliseconds per unit, for the units of grpc-timeout that can exceed a timer. */
-const LONG_UNITS: ReadonlyMap<string, number> = new Map([
+/** Milliseconds per unit of grpc-timeout. */
+export const UNITS_MS: ReadonlyMap<string | undefined, number> = new Map([
   ["H", 3_600_000],
   ["M", 60_000],
   ["S", 1_000],
+  ["m", 1],
+  ["u", 1e-3],
+  ["n", 1e-6],
 ]);
 
 /**
@@ -139,8 +142,9 @@ const LONG_UNITS: ReadonlyMap<string, number> = new Map([
  */
 export function shortenTimeout(header: Headers): void {
   if (Number(header.get("connect-timeout-ms")) > MAX_TIMER_MS) header.set("connect-timeout-ms", String(MAX_TIMER_MS));
-  const [, value, unit = ""] = /^(\d{1,8})([HMS])$/.exec(header.get("grpc-timeout") ?? "") ?? [];
-  if (Number(value) * (LONG_UNITS.get(unit) ?? 0) > MAX_TIMER_MS) header.set("grpc-timeout", LONGEST_GRPC);
+  // The other units cannot exceed a timer.
+  const [, value, unit] = /^(\d{1,8})([HMS])$/.exec(header.get("grpc-timeout") ?? "") ?? [];
+  if (Number(value) * (UNITS_MS.get(unit) ?? 0) > MAX_TIMER_MS) header.set("grpc-timeout", LONGEST_GRPC);
 }
 
 /** Hooks that change a response while it is written. */
