@@ -3,7 +3,7 @@ import { constants, type Http2ServerRequest, type Http2ServerResponse } from "no
 import type { Writable } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { bytesFromAddress } from "../lib/address-list.js";
-import { type Bytes, createChunks, LARGE_BYTES, NOTHING, slicesOf } from "../lib/chunks.js";
+import { type Bytes, bufferOf, createChunks, LARGE_BYTES, NOTHING, slicesOf } from "../lib/chunks.js";
 import type { CallerListener, CallerSignal } from "../model/caller-signal.js";
 import { overloaded, RelayError } from "../model/errors.js";
 
@@ -245,7 +245,8 @@ export function clientNetworkOf(address: string): string {
   const plain = plainAddress(address);
   const bytes = plain.includes(":") ? bytesFromAddress(plain) : undefined;
   if (bytes === undefined) return plain;
-  const groups = NETWORK_GROUPS.map((at) => Buffer.from(bytes).readUInt16BE(at).toString(16));
+  const network = bufferOf(bytes);
+  const groups = NETWORK_GROUPS.map((at) => network.readUInt16BE(at).toString(16));
   return `${groups.join(":")}::/64`;
 }
 
