@@ -57,7 +57,7 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   headersTimeoutMs: 10_000,
   /** 10 MiB at 3 Mbit/s. */
   requestTimeoutMs: 30_000,
-  /** The same as for receiving a request; a client that reads at all takes a slice of 64 KiB in that time. */
+  /** The same as for receiving a request. The most that is written at once, 256 KiB, takes as long at 9 KB/s. */
   writeTimeoutMs: 30_000,
   /** At most a fifth of the shortest timeout. Walking 4,000 connections takes well under a millisecond. */
   checkIntervalMs: 2_000,

@@ -186,7 +186,7 @@ async function drain(server: Server, connections: Connections, graceMs: number, 
   if (quietMs > 0) {
     // Clients open another connection for new requests from then on.
     for (const session of connections.sessions.keys()) {
-      // A session stays here until its socket is closed, and one that the client has ended would throw.
+      // A session stays here until its socket is closed, and one that its client or the sweep has ended would throw.
       if (!session.destroyed) session.goaway(0, MAX_STREAM_ID);
     }
     await Promise.race([closed, delay(quietMs)]);
