@@ -17,7 +17,11 @@ export const FAST_PATH_GUARDS: readonly Guard[] = [
   guard("fast path: compressed requests", ['encoding === undefined || encoding === "identity"', "true"], AGAINST),
   guard("fast path: longest timeout", [" && timeoutMs <= MAX_TIMEOUT_MS", ""], AGAINST),
   guard("fast path: compressed flag", [" || chunk[0] !== 0", ""], AGAINST),
-  guard("fast path: size that is told", [" || length > maxBytes", ""], AGAINST),
+  guard(
+    "fast path: size that is told",
+    ["length > maxBytes ? 0 : PREFIX_BYTES + length", "PREFIX_BYTES + length"],
+    AGAINST,
+  ),
   guard("fast path: size that comes", ["chunks.length <= most && ", ""], AGAINST),
   guard("fast path: one whole message", ["!isPrefixed || chunks.length === most", "true"], AGAINST),
   guard("fast path: memory", [" && memory.reserve(chunk.length)", ""], "api/fast/handler"),

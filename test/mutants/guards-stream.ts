@@ -49,8 +49,8 @@ export const STREAM_GUARDS: readonly Guard[] = [
   guard(
     "stream: one that gave way is recorded so",
     [
-      "outcome ?? outcomeFromFailure(call, callerGone(), options.log.fault)",
-      "outcome ?? outcomeFromError(call.callId, callerGone(), options.log.fault)",
+      ": outcomeFromFailure(call, callerGone(), options.log.fault)",
+      ": outcomeFromError(call.callId, callerGone(), options.log.fault)",
     ],
     "regress/streams-give-way",
   ),
