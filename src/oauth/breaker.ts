@@ -9,19 +9,22 @@ import {
   MAX_BACKOFF_MS,
   type RefreshFailure,
 } from "./connection.js";
-import type { RegisteredClient } from "./oauth-client.js";
+import type { RefreshPlace } from "./oauth-client.js";
 import { type Refusal, troubleAfter } from "./verdict.js";
 
-/** Circuit breaker: keeps all connections from sending requests to a failing token endpoint at once (threats 3.8). */
+/**
+ * Circuit breaker: keeps the connections of an application from sending requests to a failing token endpoint all at once
+ * (threats 3.8). Each application counts by itself: what one is refused, for its own rate, makes no other wait.
+ */
 export interface Breaker {
   /** Milliseconds until a request may be sent; 0 when it may be sent now, which counts as a probe while open. */
-  waitMs(endpoint: string, now: number): number;
+  waitMs(place: RefreshPlace, now: number): number;
   /** Like `waitMs`, but starts no probe. */
-  peekMs(endpoint: string, now: number): number;
+  peekMs(place: RefreshPlace, now: number): number;
   /** Whether the endpoint itself is failing, and not just one connection. */
-  isOpen(endpoint: string): boolean;
-  recordFailure(endpoint: string, now: number): void;
-  recordSuccess(endpoint: string): void;
+  isOpen(place: RefreshPlace): boolean;
+  recordFailure(place: RefreshPlace, now: number): void;
+  recordSuccess(place: RefreshPlace): void;
 }
 
 /** This many failures within the window open the breaker; only a success closes it. */
@@ -30,7 +33,7 @@ const WINDOW_MS = 30_000;
 /** While the breaker is open, one refresh per interval probes whether the endpoint is back. */
 const PROBE_EVERY_MS = 5000;
 /** An endpoint may depend on a value that users choose, so that there is no end of them. */
-const MAX_ENDPOINTS = 10_000;
+const MAX_PLACES = 10_000;
 
 interface Trouble {
   /** Times of the failures within the window, until it opens. */
@@ -39,29 +42,29 @@ interface Trouble {
   nextProbeAt: number;
 }
 
-/** One breaker for all endpoints; times are milliseconds since the epoch. */
+/** One breaker for all places; times are milliseconds since the epoch. */
 export function createBreaker(): Breaker {
   const troubles = new Map<string, Trouble>();
-  const openOf = (endpoint: string): Trouble | undefined => {
-    const trouble = troubles.get(endpoint);
+  const openAt = (place: RefreshPlace): Trouble | undefined => {
+    const trouble = troubles.get(keyOf(place));
     return trouble?.isOpen ? trouble : undefined;
   };
-  const peekMs = (endpoint: string, now: number) => {
-    const nextProbeAt = openOf(endpoint)?.nextProbeAt;
+  const peekMs = (place: RefreshPlace, now: number) => {
+    const nextProbeAt = openAt(place)?.nextProbeAt;
     return nextProbeAt !== undefined && isAhead(nextProbeAt, now, PROBE_EVERY_MS) ? nextProbeAt - now : 0;
   };
   return {
     peekMs,
-    isOpen: (endpoint) => openOf(endpoint) !== undefined,
-    waitMs(endpoint, now) {
-      const waitMs = peekMs(endpoint, now);
-      const trouble = openOf(endpoint);
+    isOpen: (place) => openAt(place) !== undefined,
+    waitMs(place, now) {
+      const waitMs = peekMs(place, now);
+      const trouble = openAt(place);
       if (waitMs === 0 && trouble !== undefined) trouble.nextProbeAt = now + PROBE_EVERY_MS;
       return waitMs;
     },
-    recordFailure(endpoint, now) {
-      const trouble = troubles.get(endpoint) ?? { failures: [], isOpen: false, nextProbeAt: 0 };
-      keepNewest(troubles, endpoint, trouble, MAX_ENDPOINTS);
+    recordFailure(place, now) {
+      const trouble = troubles.get(keyOf(place)) ?? { failures: [], isOpen: false, nextProbeAt: 0 };
+      keepNewest(troubles, keyOf(place), trouble, MAX_PLACES);
       if (trouble.isOpen) return;
       // Also drops failures that were recorded while the clock was ahead.
       trouble.failures = trouble.failures.filter((at) => isAhead(at + WINDOW_MS, now, WINDOW_MS)).concat(now);
@@ -69,8 +72,12 @@ export function createBreaker(): Breaker {
       trouble.isOpen = true;
       trouble.nextProbeAt = now + PROBE_EVERY_MS;
     },
-    recordSuccess: (endpoint) => void troubles.delete(endpoint),
+    recordSuccess: (place) => void troubles.delete(keyOf(place)),
   };
+}
+
+function keyOf({ endpoint, client }: RefreshPlace): string {
+  return `${client.applicationId} ${endpoint}`;
 }
 
 /** First backoff of a connection: doubles with each failure, up to MAX_BACKOFF_MS (threats 3.8). */
@@ -99,32 +106,23 @@ interface FailureOptions {
   readonly random: () => number;
 }
 
-/** Where a refresh failed, and with which client. */
-interface FailedPlace {
-  readonly tokenEndpoint: string;
-  readonly registration: RegisteredClient;
-}
-
 /** Records a failed refresh: stores the trouble and the backoff, and releases the lease. Rejects as the store does. */
 export async function recordFailure(
   options: FailureOptions,
   lease: Lease & BegunRefresh,
-  target: FailedPlace,
+  place: RefreshPlace,
   { answer, refusal, retryAfterMs, isUnspent }: Failure,
 ): Promise<void> {
   const { connections, now, random, breaker } = options;
   const { connection } = lease;
   const trouble = troubleAfter(
     connection.trouble,
-    { ...(refusal && { refusal }), clientUpdatedAt: target.registration.updatedAt },
+    { ...(refusal && { refusal }), clientUpdatedAt: place.client.updatedAt },
     now(),
   );
   const backoffMs =
     refusal === undefined
-      ? Math.min(
-          doubledMs(FIRST_BACKOFF_MS, connection),
-          maxBackoffMs(breaker.isOpen(target.tokenEndpoint), now() - trouble.since),
-        )
+      ? Math.min(doubledMs(FIRST_BACKOFF_MS, connection), maxBackoffMs(breaker.isOpen(place), now() - trouble.since))
       : Math.min(doubledMs(FIRST_REFUSED_BACKOFF_MS, connection), MAX_BACKOFF_MS);
   const failure = {
     errorClass: answer,

@@ -80,7 +80,7 @@ export async function refreshLeased(options: RefreshOptions, lease: HeldLease, t
   const outcome = await attempt(options, held, target, refreshToken).catch(async (error: unknown) => {
     const fault = { answer: "internal_error", isUnspent: false, refusal: undefined, retryAfterMs: 0 };
     // A write that the store refused is retried in the background anyway.
-    if (!isRefusedByStore(error)) await recordFailure(options, held, target, fault).catch(() => {});
+    if (!isRefusedByStore(error)) await recordFailure(options, held, placeOf(target), fault).catch(() => {});
     throw error;
   });
   options.onRefresh(lease.connection, outcome);
@@ -121,10 +121,10 @@ async function attempt(
     case "misconfigured":
       return refuseClient(options, lease, target, verdict);
     case "refused":
-      options.breaker.recordSuccess(target.tokenEndpoint);
+      options.breaker.recordSuccess(placeOf(target));
       return refuse(options, lease, target, verdict);
     case "failed":
-      options.breaker.recordFailure(target.tokenEndpoint, options.now());
+      options.breaker.recordFailure(placeOf(target), options.now());
       return fail(options, lease, target, { ...verdict, isUnspent });
   }
 }
@@ -137,7 +137,7 @@ export function placeOf({ tokenEndpoint, registration }: RefreshTarget): Refresh
 /** Records that the endpoint works and accepts the client. */
 function noteTaken({ breaker, clients, noteClientRefused, track }: RefreshOptions, target: RefreshTarget): void {
   const { registration } = target;
-  breaker.recordSuccess(target.tokenEndpoint);
+  breaker.recordSuccess(placeOf(target));
   if (target.grant?.isOwnClient) return;
   clients.recordTaken(placeOf(target));
   // Only operators read it: if the write fails, the next refresh repeats it.
@@ -221,7 +221,7 @@ async function fail(
   { refreshToken, ...failure }: Extract<TokenVerdict, { kind: "failed" }> & Pick<Asked, "isUnspent">,
 ): Promise<RefreshOutcome> {
   if (refreshToken === undefined) {
-    await recordFailure(options, lease, target, { ...failure, refusal: undefined });
+    await recordFailure(options, lease, placeOf(target), { ...failure, refusal: undefined });
     return "failed";
   }
   const { connection } = lease;
@@ -234,7 +234,7 @@ async function fail(
   if (outcome !== "stored") return "lost";
   // The refresh token that is stored now was never sent.
   const unsent = { ...lease, connection: { ...connection, unansweredSince: undefined } };
-  await recordFailure(options, unsent, target, { ...failure, isUnspent: true, refusal: undefined });
+  await recordFailure(options, unsent, placeOf(target), { ...failure, isUnspent: true, refusal: undefined });
   return "failed";
 }
 
@@ -280,7 +280,7 @@ async function refuse(
   const { isOver, refusal } = await judge(options, lease, target, verdict);
   if (!isOver) {
     const { answer } = verdict;
-    await recordFailure(options, lease, target, { answer, refusal, isUnspent: true, retryAfterMs: 0 });
+    await recordFailure(options, lease, placeOf(target), { answer, refusal, isUnspent: true, retryAfterMs: 0 });
     return "refused";
   }
   const trouble = troubleAfter(connection.trouble, { refusal, clientUpdatedAt: target.registration.updatedAt }, now());
@@ -321,7 +321,7 @@ async function refuseClient(
   verdict: RefusedVerdict,
 ): Promise<RefreshOutcome> {
   const { breaker, clients, noteClientRefused, now } = options;
-  breaker.recordSuccess(target.tokenEndpoint);
+  breaker.recordSuccess(placeOf(target));
   const isOfAll = clients.recordRefused(placeOf(target), lease.connection.id, now());
   const outcome = await refuse(options, lease, target, verdict);
   if (outcome !== "refused") return outcome;

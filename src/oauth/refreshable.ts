@@ -24,7 +24,7 @@ export async function requireRefreshable(
   const place = await placeFor(connection);
   requireDue(connection, place.client, now());
   if (clients.peekMs(place, now()) > 0) throw misconfigured();
-  requireNoWait(breaker.peekMs(place.endpoint, now()));
+  requireNoWait(breaker.peekMs(place, now()));
 }
 
 /**

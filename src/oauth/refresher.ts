@@ -170,7 +170,7 @@ async function refreshOnce(
     if (!isAhead(current.leaseUntil, now, MAX_LEASE_MS)) {
       if (!isAsked) requireDue(current, target.registration, now);
       if (options.clients.waitMs(placeOf(target), now) > 0 && !isAsked) throw misconfigured();
-      requireNoWait(options.breaker.waitMs(target.tokenEndpoint, now));
+      requireNoWait(options.breaker.waitMs(placeOf(target), now));
       const skipsWait = isAsked || isOfChangedClient(current, target.registration);
       const isFresh = options.watchAge();
       const lease = await options.connections.takeLease(current, options.spool.owner, options.leaseMs, skipsWait);

@@ -31,61 +31,75 @@ describe("decideFreshness()", () => {
   });
 });
 
+/** Where an application is refreshed. */
+function placeAt(endpoint: string, applicationId = "one") {
+  const client = { id: "c", applicationId, providerName: "p", updatedAt: 0, refusedSince: undefined };
+  return { endpoint, client };
+}
+
 describe("createBreaker()", () => {
   it("opens after ten failures in half a minute, lets one probe through every five seconds, closes on success", () => {
     const breaker = createBreaker();
-    for (let n = 0; n < 9; n++) breaker.recordFailure("e", n * 1000);
-    expect(breaker.waitMs("e", 9000)).toBe(0);
-    breaker.recordFailure("e", 9000);
-    expect(breaker.waitMs("e", 9001)).toBe(4999);
-    expect(breaker.waitMs("other", 9001)).toBe(0);
-    expect([breaker.peekMs("e", 14_000), breaker.peekMs("e", 9001)]).toEqual([0, 4999]);
-    expect([breaker.waitMs("e", 14_000), breaker.waitMs("e", 14_001)]).toEqual([0, 4999]);
-    breaker.recordSuccess("e");
-    expect(breaker.waitMs("e", 14_002)).toBe(0);
+    for (let n = 0; n < 9; n++) breaker.recordFailure(placeAt("e"), n * 1000);
+    expect(breaker.waitMs(placeAt("e"), 9000)).toBe(0);
+    breaker.recordFailure(placeAt("e"), 9000);
+    expect(breaker.waitMs(placeAt("e"), 9001)).toBe(4999);
+    expect(breaker.waitMs(placeAt("other"), 9001)).toBe(0);
+    expect([breaker.peekMs(placeAt("e"), 14_000), breaker.peekMs(placeAt("e"), 9001)]).toEqual([0, 4999]);
+    expect([breaker.waitMs(placeAt("e"), 14_000), breaker.waitMs(placeAt("e"), 14_001)]).toEqual([0, 4999]);
+    breaker.recordSuccess(placeAt("e"));
+    expect(breaker.waitMs(placeAt("e"), 14_002)).toBe(0);
   });
 
   it("stays open while its probes fail, and no longer than that", () => {
     const breaker = createBreaker();
-    for (let n = 0; n < 10; n++) breaker.recordFailure("e", n);
+    for (let n = 0; n < 10; n++) breaker.recordFailure(placeAt("e"), n);
     for (let at = 5010; at < 600_000; at += 5000) {
-      expect([breaker.waitMs("e", at), breaker.isOpen("e")]).toEqual([0, true]);
-      breaker.recordFailure("e", at + 1);
-      expect(breaker.peekMs("e", at + 2)).toBeGreaterThan(4900);
+      expect([breaker.waitMs(placeAt("e"), at), breaker.isOpen(placeAt("e"))]).toEqual([0, true]);
+      breaker.recordFailure(placeAt("e"), at + 1);
+      expect(breaker.peekMs(placeAt("e"), at + 2)).toBeGreaterThan(4900);
     }
-    breaker.recordSuccess("e");
-    expect(breaker.isOpen("e")).toBe(false);
+    breaker.recordSuccess(placeAt("e"));
+    expect(breaker.isOpen(placeAt("e"))).toBe(false);
   });
 
   it("keeps what it knows of 10,000 endpoints at most: users may choose a part of them", () => {
     const breaker = createBreaker();
     const failures = (endpoint: string) => {
-      for (let n = 0; n < 10; n++) breaker.recordFailure(endpoint, n);
+      for (let n = 0; n < 10; n++) breaker.recordFailure(placeAt(endpoint), n);
     };
     for (let n = 0; n < 10_000; n++) failures(`e${n}`);
-    expect(breaker.isOpen("e0")).toBe(true);
+    expect(breaker.isOpen(placeAt("e0"))).toBe(true);
     failures("one more");
-    expect([breaker.isOpen("e0"), breaker.isOpen("e1"), breaker.isOpen("one more")]).toEqual([false, true, true]);
+    expect([breaker.isOpen(placeAt("e0")), breaker.isOpen(placeAt("e1")), breaker.isOpen(placeAt("one more"))]).toEqual(
+      [false, true, true],
+    );
+  });
+
+  it("counts for each application by itself: none makes another wait", () => {
+    const breaker = createBreaker();
+    for (let n = 0; n < 10; n++) breaker.recordFailure(placeAt("e"), n);
+    expect([breaker.waitMs(placeAt("e"), 10), breaker.waitMs(placeAt("e", "another"), 10)]).toEqual([4999, 0]);
   });
 
   it("does not wait longer because the clock was set back", () => {
     const breaker = createBreaker();
-    for (let n = 0; n < 10; n++) breaker.recordFailure("e", 3_600_000);
-    expect(breaker.waitMs("e", 0)).toBe(0);
+    for (let n = 0; n < 10; n++) breaker.recordFailure(placeAt("e"), 3_600_000);
+    expect(breaker.waitMs(placeAt("e"), 0)).toBe(0);
   });
 
   it("does not count failures of a clock that stood ahead and was set back", () => {
     const breaker = createBreaker();
-    for (let n = 0; n < 9; n++) breaker.recordFailure("e", 3_600_000);
-    breaker.recordFailure("e", 0);
-    expect(breaker.isOpen("e")).toBe(false);
-    for (let n = 1; n < 10; n++) breaker.recordFailure("e", n);
-    expect(breaker.isOpen("e")).toBe(true);
+    for (let n = 0; n < 9; n++) breaker.recordFailure(placeAt("e"), 3_600_000);
+    breaker.recordFailure(placeAt("e"), 0);
+    expect(breaker.isOpen(placeAt("e"))).toBe(false);
+    for (let n = 1; n < 10; n++) breaker.recordFailure(placeAt("e"), n);
+    expect(breaker.isOpen(placeAt("e"))).toBe(true);
   });
 
   it("forgets failures that are long past", () => {
     const breaker = createBreaker();
-    for (let n = 0; n < 30; n++) breaker.recordFailure("e", n * 10_000);
-    expect(breaker.waitMs("e", 300_000)).toBe(0);
+    for (let n = 0; n < 30; n++) breaker.recordFailure(placeAt("e"), n * 10_000);
+    expect(breaker.waitMs(placeAt("e"), 300_000)).toBe(0);
   });
 });
