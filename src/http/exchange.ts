@@ -216,11 +216,14 @@ export function createClientAddress(isTrustedProxy: (address: string) => boolean
     const peer = plainAddress(request.socket.remoteAddress ?? "");
     const forwarded = request.headers["x-forwarded-for"];
     if (forwarded === undefined || !isTrustedProxy(peer)) return peer;
-    const hops = String(forwarded)
-      .split(",")
-      .map((hop) => plainAddress(hop.trim()));
+    const hops = String(forwarded).split(",").map(addressOfHop);
     return hops.findLast((hop) => !isTrustedProxy(hop)) ?? peer;
   };
+}
+
+/** Some proxies write the port as well: `203.0.113.5:1234`, `[2001:db8::1]:443` (RFC 7239 section 6). */
+function addressOfHop(hop: string): string {
+  return plainAddress(hop.trim().replace(/^(?:\[([^\]]*)\](?::\d+)?|([\d.]+):\d+)$/, "$1$2"));
 }
 
 /** Whether the client's own connection is encrypted: the socket's, or, behind a trusted proxy, by X-Forwarded-Proto. */

@@ -16,6 +16,9 @@ describe("createClientAddress()", () => {
     ["two trusted proxies stand behind each other", "10.0.0.1", "198.51.100.1, 10.9.9.9", "198.51.100.1"],
     ["only proxies are named", "10.0.0.1", "10.0.0.2, 10.0.0.3", "10.0.0.1"],
     ["the peer is IPv4-mapped", "::ffff:10.0.0.1", "::ffff:198.51.100.1", "198.51.100.1"],
+    ["a proxy writes the port, too", "10.0.0.1", "198.51.100.1:49152", "198.51.100.1"],
+    ["a proxy writes the port of IPv6", "10.0.0.1", "[2001:db8::1]:443, 10.0.0.2:80", "2001:db8::1"],
+    ["a proxy writes IPv6 in brackets", "10.0.0.1", "[2001:db8::1]", "2001:db8::1"],
     ["what was forwarded is no address", "10.0.0.1", "unknown", "unknown"],
   ])("knows the client when %s", (_when, peer, forwarded, expected) => {
     expect(clientAddress(requestFrom(peer, forwarded))).toBe(expected);
