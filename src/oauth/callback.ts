@@ -17,7 +17,7 @@ import type { ServedConnection } from "./connection.js";
 import { withAnswer, withLookups } from "./connection-values.js";
 import { openOAuthClient } from "./oauth-client.js";
 import { type Failed, redeemVerifier } from "./signed-flow.js";
-import { newConnectionFrom, persistFor, untilStored } from "./store-answer.js";
+import { newConnectionFrom, persistFor, storeConnection } from "./store-answer.js";
 import type { OpenTicket, StatePayload } from "./tickets.js";
 import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";
 import { revoke, type TokenEndpoint } from "./token-endpoint.js";
@@ -101,19 +101,20 @@ async function connect(
     : await redeemCode(options, served, payload, parameters);
   if ("error" in redeemed) return { outcome: "error", error: redeemed.error };
   const { tokens, told, server, client } = redeemed;
+  const revokeTokens = () => redeemed.revoke().catch((error) => options.onFault("revocation", error));
   const granted = withAnswer(provider, returned, returned, "token", told);
   const originParameters = await withLookups({ ...options, provider, server, client, ...tokens }, granted);
   if (missingFrom(originParameters, provider).length > 0) {
     // Without these values nobody could use the tokens.
-    await redeemed.revoke().catch((error) => options.onFault("revocation", error));
+    await revokeTokens();
     return { outcome: "error", error: "invalid_response" };
   }
   const { defaultExpiresInS } = redeemed;
   const input = { id, key, response: tokens, defaultExpiresInS, originParameters, obtainedAt };
   const connection = newConnectionFrom(options.sealer, input);
   const persistence = persistFor(STORE_FOR_MS, (error) => options.onFault("callback", error));
-  await untilStored(persistence, () => options.connections.put(connection, options.now()));
-  return { outcome: "success" };
+  const stored = await storeConnection({ ...options, persistence, revoke: revokeTokens }, connection);
+  return stored === "stored" ? { outcome: "success" } : { outcome: "error", error: ERRORS.failed };
 }
 
 /** The result of a redemption, and what is needed to use or revoke it before it is stored. */

@@ -149,6 +149,41 @@ export async function storeAnswer(
   return outcome;
 }
 
+interface NewConnectionStoring extends Pick<StoringOptions, "persistence" | "now"> {
+  readonly connections: Pick<ConnectionStore, "find" | "put">;
+  /** Revokes the connection's tokens; never rejects. */
+  readonly revoke: () => Promise<unknown>;
+}
+
+/**
+ * Stores a new connection, whose tokens exist nowhere else: retries until the store accepts it. A write that may have
+ * been done (threats A06) is looked for and never repeated: since then the tokens may have been refreshed, or the user
+ * may have disconnected or connected again, and a second write would undo that. Revokes the tokens when it resolves to
+ * `gone`.
+ */
+export async function storeConnection(
+  { connections, persistence, now, revoke }: NewConnectionStoring,
+  connection: NewConnection,
+): Promise<CommitOutcome> {
+  let mayBeDone = false;
+  const outcome = await untilStored(persistence, async () => {
+    if (mayBeDone) {
+      const current = await connections.find(connection);
+      if (current === undefined) return "gone";
+      return current.id === connection.id ? "stored" : "superseded";
+    }
+    try {
+      await connections.put(connection, now());
+      return "stored";
+    } catch (error) {
+      mayBeDone = error instanceof UnconfirmedWriteError;
+      throw error;
+    }
+  });
+  if (outcome === "gone") await revoke();
+  return outcome;
+}
+
 /**
  * Stores an answer that a dead process could not store, resealed under the current key. Rejects with RelayError
  * STORE_UNAVAILABLE, and with SealError when a token does not open.
