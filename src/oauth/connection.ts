@@ -1,4 +1,5 @@
 import type { AuditEntry } from "../model/audit.js";
+import { UnconfirmedWriteError } from "../model/errors.js";
 import type { RefusalEvidence, Trouble } from "./verdict.js";
 
 /** A connection's life cycle; only stored states, the rest is derived from the times. */
@@ -66,6 +67,21 @@ export type ServedConnection = Pick<Connection, "id" | "applicationId" | "provid
 export interface DeletedConnection extends Connection {
   /** A refresh token that arrived too late to become the current one; sealed. */
   readonly previousRefreshToken: Uint8Array | undefined;
+}
+
+/** Rejection of a deletion of which nobody knows whether it was done (threats A06). */
+export class UnconfirmedDeletionError extends UnconfirmedWriteError {
+  readonly #deleted: DeletedConnection;
+
+  constructor(deleted: DeletedConnection, cause: UnconfirmedWriteError) {
+    super(cause.message, { cause });
+    this.#deleted = deleted;
+  }
+
+  /** What was deleted if it was done; no own property, so that no log shows it. */
+  get deleted(): DeletedConnection {
+    return this.#deleted;
+  }
 }
 
 /** What is written when a connection is made or made again. */
@@ -264,7 +280,7 @@ export interface ConnectionStore {
   refreshesOf(key: ConnectionKey): Promise<RefreshAttempt[]>;
   /** The user of the connection with this id; undefined when it no longer exists. */
   userOf(id: string): Promise<string | undefined>;
-  /** Resolves to what was deleted, undefined when there was none. */
+  /** Resolves to what was deleted, undefined when there was none. May reject with UnconfirmedDeletionError. */
   delete(key: ConnectionKey, now: number, audit?: AuditEntry): Promise<DeletedConnection | undefined>;
 
   /**

@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../model/audit.js";
 import { isProviderName } from "../providers/provider.js";
 import { type AuthorizationOptions, findAuthorizationServer } from "./authorization-server.js";
-import type { ConnectionKey, DeletedConnection } from "./connection.js";
+import { type ConnectionKey, type DeletedConnection, UnconfirmedDeletionError } from "./connection.js";
 import { openPair, openToken } from "./store-answer.js";
 import { type Revocation, revoke } from "./token-endpoint.js";
 
@@ -14,7 +14,7 @@ export type DisconnectOptions = Pick<
 /**
  * Deletes a connection, then revokes its tokens if the provider supports that (RFC 7009). The tokens are not used any
  * more from the deletion on, whatever the provider answers. Resolves to undefined when there was no connection. Rejects
- * with RelayError STORE_UNAVAILABLE when it cannot be deleted.
+ * with RelayError STORE_UNAVAILABLE when it cannot be deleted; if it may have been deleted, the tokens are revoked.
  *
  * @param audit given when an operator asked for it.
  */
@@ -25,7 +25,11 @@ export async function disconnect(
 ): Promise<Revocation | undefined> {
   // No connection has an invalid name, and PostgreSQL rejects text with a NUL in it.
   if (!isProviderName(key.providerName)) return undefined;
-  const deleted = await options.connections.delete(key, options.now(), audit);
+  const deleted = await options.connections.delete(key, options.now(), audit).catch(async (error: unknown) => {
+    // The user wants it gone, and if it is, nobody else has these tokens: the next try would find nothing to revoke.
+    if (error instanceof UnconfirmedDeletionError) await revokeTokens(options, error.deleted);
+    throw error;
+  });
   if (deleted === undefined) return undefined;
   const revocation = await revokeTokens(options, deleted);
   const { applicationId, providerName: provider } = key;

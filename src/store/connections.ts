@@ -1,13 +1,16 @@
 import type { AuditEntry } from "../model/audit.js";
-import type {
-  Connection,
-  ConnectionFilter,
-  ConnectionKey,
-  ConnectionRange,
-  ConnectionStore,
-  ConnectionSummary,
-  NewConnection,
-  NewerConnection,
+import { UnconfirmedWriteError } from "../model/errors.js";
+import {
+  type Connection,
+  type ConnectionFilter,
+  type ConnectionKey,
+  type ConnectionRange,
+  type ConnectionStore,
+  type ConnectionSummary,
+  type DeletedConnection,
+  type NewConnection,
+  type NewerConnection,
+  UnconfirmedDeletionError,
 } from "../oauth/connection.js";
 import { writeAudit } from "./audit-records.js";
 import {
@@ -87,8 +90,16 @@ export function createConnectionStore(database: Database): CachedConnectionStore
     },
     userOf: async (id) => (await database.read(() => first(USER_OF, { id })))?.userId,
     async delete(key, at, audit) {
-      const row = await database.write(() => deleteOne(key, at, audit), forget(key));
-      return row && { ...read(row), previousRefreshToken: row.previousRefreshToken };
+      let deleted = undefined as DeletedConnection | undefined;
+      const work = function* () {
+        const row = yield* deleteOne(key, at, audit);
+        deleted = row && { ...read(row), previousRefreshToken: row.previousRefreshToken };
+      };
+      await database.write(work, forget(key)).catch((error: unknown) => {
+        if (deleted === undefined || !(error instanceof UnconfirmedWriteError)) throw error;
+        throw new UnconfirmedDeletionError(deleted, error);
+      });
+      return deleted;
     },
     ...createRefreshStore(database, { forget, forgetLease: (key) => () => kept.forgetFound(key) }),
   };
