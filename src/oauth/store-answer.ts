@@ -159,14 +159,14 @@ interface NewConnectionStoring extends Pick<StoringOptions, "persistence" | "now
  * Stores a new connection, whose tokens exist nowhere else: retries until the store accepts it. A write that may have
  * been done (threats A06) is looked for and never repeated: since then the tokens may have been refreshed, or the user
  * may have disconnected or connected again, and a second write would undo that. Revokes the tokens when it resolves to
- * `gone`.
+ * `gone`, and when it rejects and they are certainly not stored, as when the application has been deleted.
  */
 export async function storeConnection(
   { connections, persistence, now, revoke }: NewConnectionStoring,
   connection: NewConnection,
 ): Promise<CommitOutcome> {
   let mayBeDone = false;
-  const outcome = await untilStored(persistence, async () => {
+  const write = async () => {
     if (mayBeDone) {
       const current = await connections.find(connection);
       if (current === undefined) return "gone";
@@ -179,9 +179,15 @@ export async function storeConnection(
       mayBeDone = error instanceof UnconfirmedWriteError;
       throw error;
     }
-  });
-  if (outcome === "gone") await revoke();
-  return outcome;
+  };
+  try {
+    const outcome = await untilStored<CommitOutcome>(persistence, write);
+    if (outcome === "gone") await revoke();
+    return outcome;
+  } catch (error) {
+    if (!mayBeDone) await revoke();
+    throw error;
+  }
 }
 
 /**

@@ -30,7 +30,12 @@ function startWatched(): Promise<Harness> {
       {
         name: PROVIDER,
         apiOrigins: [origin],
-        oauth2: { authorizationEndpoint: `${origin}/oauth/authorize`, tokenEndpoint: endpoint.url, pkce: true },
+        oauth2: {
+          authorizationEndpoint: `${origin}/oauth/authorize`,
+          tokenEndpoint: endpoint.url,
+          revocationEndpoint: `${origin}/oauth/revoke`,
+          pkce: true,
+        },
       },
     ],
   });
@@ -177,7 +182,7 @@ describe("while the code is redeemed", () => {
     expect(await storedOf(harness, application, "locked", PROVIDER)).toBeDefined();
   });
 
-  it("the application may be deleted: nothing is stored, and the page says so", async () => {
+  it("the application may be deleted: nothing is stored, the tokens are revoked, and the page says so", async () => {
     const hold = held();
     endpoint.play = hold.play;
     const own = await newApplication(harness);
@@ -186,8 +191,11 @@ describe("while the code is redeemed", () => {
     const seen = browser.visit(callback);
     await hold.asked;
     await harness.store.applications.delete(own.publicKey);
+    const revocations = () => harness.sandbox.requests.filter(({ target }) => target === "/oauth/revoke").length;
+    const before = revocations();
     hold.letGo();
     expect(await seen).toMatchObject({ status: 401, location: "" });
+    expect(revocations()).toBe(before + 1);
   });
 
   it("the service may be told to stop: it waits for what it has begun", async () => {

@@ -100,4 +100,11 @@ describe.each(STORES)("a new connection in $name whose COMMIT was not confirmed"
     expect(await found()).toBeUndefined();
     expect(revoked).toBe(1);
   });
+
+  it("is not revoked while the store cannot say whether it is there", async () => {
+    const put = () => Promise.reject(new UnconfirmedWriteError("The connection ended during COMMIT."));
+    const persistence = { pause: async () => {}, mustGiveUp: () => true, onRefused: () => {} };
+    const options = { connections: { ...store.connections, put }, persistence, now: () => NOW, revoke: expect.fail };
+    await expect(storeConnection(options, made)).rejects.toBeInstanceOf(UnconfirmedWriteError);
+  });
 });
