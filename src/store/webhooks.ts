@@ -183,12 +183,18 @@ function* claim(due: readonly DueRow[], until: number, now: number): Operation<D
   return claimed;
 }
 
-/** Removes an event that was delivered or given up, or delays it until `nextTryAt`; then releases the endpoint. */
+/**
+ * Releases the endpoint, and removes an event that was delivered or given up, or delays it until `nextTryAt`. A process
+ * that has lost its claim changes nothing, unless it has delivered the event: whoever has the claim decides.
+ */
 function* settle(event: DueEvent, freeAt: number, outcome: DeliveryOutcome, nextTryAt?: number): Operation<void> {
   const { id, endpoint, claimedUntil: until } = event;
-  yield* noteDelivery(event, outcome);
-  yield* nextTryAt === undefined ? run(REMOVE_EVENT, { id }) : run(DELAY_EVENT, { id, nextTryAt });
-  yield* run(LEAVE_ENDPOINT, { id: endpoint.applicationId, until, freeAt });
+  const isDelivered = outcome.kind === "delivered";
+  const isOwner = (yield* run(LEAVE_ENDPOINT, { id: endpoint.applicationId, until, freeAt })) > 0;
+  if (!isOwner && !isDelivered) return;
+  const changed = yield* nextTryAt === undefined ? run(REMOVE_EVENT, { id }) : run(DELAY_EVENT, { id, nextTryAt });
+  // None: an earlier owner was late, and has delivered it.
+  if (changed > 0 || isDelivered) yield* noteDelivery(event, outcome);
 }
 
 function dueEventFrom(event: EventRow, endpoint: WebhookEndpoint, until: number): DueEvent {

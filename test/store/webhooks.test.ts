@@ -225,6 +225,34 @@ describe.each(STORES)("$name", ({ createBed }) => {
       expect(userOf(await claimOne(UNTIL + 1))).toBe("b");
     });
 
+    it.each(["retry", "givenUp"] as const)("lets a late owner change nothing after %s", async (kind) => {
+      await put("a");
+      const late = await claimOne();
+      const again = await claimOne(UNTIL);
+      await store.webhooks.putOff(again, UNTIL + 500, UNTIL + 100, RETRYING);
+      const rows = () => at.rows("SELECT id, outcome, attempts, attempted_at FROM webhook_deliveries");
+      const before = await rows();
+      const outcome = { kind, statusCode: 503, at: UNTIL + 1 };
+      if (kind === "retry") await store.webhooks.putOff(late, UNTIL + 200, UNTIL + 50, outcome);
+      else await store.webhooks.finish(late, UNTIL + 50, outcome);
+      expect(await rows()).toEqual(before);
+      expect(await claim(UNTIL + 499)).toEqual([]);
+      const last = await claimOne(UNTIL + 500);
+      await store.webhooks.finish(last, UNTIL + 500, DELIVERED);
+      await store.webhooks.putOff(again, UNTIL + 600, UNTIL + 600, RETRYING);
+      expect(await rows()).toMatchObject([{ outcome: "DELIVERED" }]);
+    });
+
+    it("believes a late owner that it has delivered the event", async () => {
+      await put("a");
+      const late = await claimOne();
+      const again = await claimOne(UNTIL);
+      await store.webhooks.finish(late, UNTIL, DELIVERED);
+      await store.webhooks.putOff(again, UNTIL + 500, UNTIL + 100, RETRYING);
+      expect(await claim(UNTIL + 500)).toEqual([]);
+      expect(await at.rows("SELECT outcome FROM webhook_deliveries")).toEqual([{ outcome: "DELIVERED" }]);
+    });
+
     it("gives nothing of a disabled application", async () => {
       await put("a");
       await store.applications.update(application.publicKey, { state: "DISABLED" }, NOW);
