@@ -6,38 +6,55 @@ const SWEEP = 20;
 
 const COLUMNS = "id, kind, browser, application_id, user_id, payload, expires_at";
 
-const FIND = createStatement<TicketKey & { now: number }, Ticket>(
-  `SELECT ${COLUMNS} FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND expires_at > :now`,
-);
+/**
+ * How far ahead a ticket may expire, in milliseconds: the longest lifetime, half an hour, and some minutes for clocks
+ * that differ. One that expires later was issued while a clock was ahead, and counts as expired.
+ */
+const LONGEST_MS = 35 * 60_000;
 
-const TAKE = createStatement<TicketKey & { now: number }, Ticket>(`
-   DELETE FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND expires_at > :now
+/** When valid tickets expire: after `now`, and not after `latest`. */
+const validAt = (now: number) => ({ now, latest: now + LONGEST_MS });
+type Validity = ReturnType<typeof validAt>;
+
+const FIND = createStatement<TicketKey & Validity, Ticket>(`
+   SELECT ${COLUMNS} FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser
+     AND expires_at > :now AND expires_at <= :latest`);
+
+const TAKE = createStatement<TicketKey & Validity, Ticket>(`
+   DELETE FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser
+     AND expires_at > :now AND expires_at <= :latest
    RETURNING ${COLUMNS}`);
 
-const COUNT = createStatement<{ applicationId: string; kind: TicketKind; now: number }, { count: number }>(`
+const COUNT = createStatement<{ applicationId: string; kind: TicketKind } & Validity, { count: number }>(`
    SELECT count(*) AS count FROM tickets
-   WHERE application_id = :application_id AND kind = :kind AND expires_at > :now`);
+   WHERE application_id = :application_id AND kind = :kind AND expires_at > :now AND expires_at <= :latest`);
 
 const ADD = createStatement<Ticket>(`INSERT INTO tickets (${COLUMNS})
    VALUES (:id, :kind, :browser, :application_id, :user_id, :payload, :expires_at)`);
 
 /** SKIP LOCKED: processes wait neither for each other here, nor for an application that is being deleted. */
-const REMOVE_ENDED = createStatement<{ now: number; limit: number }>(`DELETE FROM tickets WHERE id IN
-     (SELECT id FROM tickets WHERE expires_at <= :now ORDER BY expires_at LIMIT :limit FOR UPDATE SKIP LOCKED)`);
+const removeThose = (which: string) =>
+  createStatement<Validity>(`DELETE FROM tickets WHERE id IN
+     (SELECT id FROM tickets WHERE ${which} ORDER BY expires_at LIMIT ${SWEEP} FOR UPDATE SKIP LOCKED)`);
+
+const REMOVE_ENDED = removeThose("expires_at <= :now");
+const REMOVE_AHEAD = removeThose("expires_at > :latest");
 
 /** Tickets live for minutes, so the clocks of the processes are accurate enough for their expiry. */
 export function createTicketStore(database: Database): TicketStore {
   return {
     add: (ticket, most, now) => database.write(() => add(ticket, most, now)),
-    find: (key, now) => database.read(() => first(FIND, { ...key, now })),
-    take: (key, now) => database.write(() => first(TAKE, { ...key, now })),
+    find: (key, now) => database.read(() => first(FIND, { ...key, ...validAt(now) })),
+    take: (key, now) => database.write(() => first(TAKE, { ...key, ...validAt(now) })),
   };
 }
 
 function* add(ticket: Ticket, most: number, now: number): Operation<boolean> {
-  const counted = yield* first(COUNT, { ...ticket, now });
+  const validity = validAt(now);
+  const counted = yield* first(COUNT, { ...ticket, ...validity });
   if ((counted?.count ?? 0) >= most) return false;
   yield* run(ADD, ticket);
-  yield* run(REMOVE_ENDED, { now, limit: SWEEP });
+  yield* run(REMOVE_ENDED, validity);
+  yield* run(REMOVE_AHEAD, validity);
   return true;
 }

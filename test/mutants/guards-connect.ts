@@ -6,8 +6,8 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   guard(
     "state: single use",
     [
-      "DELETE FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND expires_at > :now RETURNING ${COLUMNS}",
-      "SELECT ${COLUMNS} FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND expires_at > :now",
+      "DELETE FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND expires_at > :now AND expires_at <= :latest RETURNING ${COLUMNS}",
+      "SELECT ${COLUMNS} FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND expires_at > :now AND expires_at <= :latest",
     ],
     "pages/state",
   ),
@@ -53,8 +53,8 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   guard(
     "state: its end",
     [
-      "DELETE FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND expires_at > :now",
-      "DELETE FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND 0 < CAST(:now AS BIGINT)",
+      "DELETE FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND expires_at > :now AND",
+      "DELETE FROM tickets WHERE id = :id AND kind = :kind AND browser = :browser AND 0 < CAST(:now AS BIGINT) AND",
     ],
     "store/tickets",
   ),

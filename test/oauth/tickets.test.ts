@@ -99,6 +99,17 @@ describe("a ticket", () => {
     expect(await tickets.take(kind, secret, BROWSER)).toBeUndefined();
   });
 
+  it.each(["LINK", "SESSION", "STATE"] as const)("of kind %s ends with the clock that was ahead", async (kind) => {
+    now += 365 * 24 * 60 * MINUTE;
+    const { secret } = await tickets.issue(kind, owner, BROWSER, { ...STATE, ...LINK } as never);
+    expect(await tickets.find(kind, secret, BROWSER)).toBeDefined();
+    now = NOW;
+    expect(await tickets.find(kind, secret, BROWSER)).toBeUndefined();
+    expect(await tickets.take(kind, secret, BROWSER)).toBeUndefined();
+    now += 300 * 24 * 60 * MINUTE;
+    expect(await tickets.find(kind, secret, BROWSER)).toBeUndefined();
+  });
+
   it.each(["", "x", "A".repeat(42), "A".repeat(44), "/".repeat(43), `${"A".repeat(42)}\n`, "A".repeat(100_000)])(
     "is no text of another form: %#",
     async (secret) => {
@@ -157,9 +168,9 @@ describe("the limit of tickets", () => {
     const plan = at
       .raw()
       .prepare(
-        "EXPLAIN QUERY PLAN SELECT count(*) FROM tickets WHERE application_id = ? AND kind = ? AND expires_at > ?",
+        "EXPLAIN QUERY PLAN SELECT count(*) FROM tickets WHERE application_id = ? AND kind = ? AND expires_at > ? AND expires_at <= ?",
       )
-      .all("a", "STATE", 1);
+      .all("a", "STATE", 1, 2);
     expect(JSON.stringify(plan)).toContain("COVERING INDEX tickets_by_application");
   });
 

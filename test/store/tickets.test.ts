@@ -78,6 +78,18 @@ describe.each(STORES)("$name", ({ createBed }) => {
       expect(await idsLeft()).toEqual(["new"]);
     });
 
+    it("takes what only a clock far ahead can have issued for expired, and sweeps it", async () => {
+      const ahead = ticket({ id: "ahead", expiresAt: NOW + 365 * 24 * 3_600_000 });
+      const valid = ticket({ id: "valid", expiresAt: NOW + 35 * 60_000 });
+      await store.tickets.add(ahead, 1, ahead.expiresAt - 1);
+      expect(await store.tickets.find(ahead, NOW)).toBeUndefined();
+      expect(await store.tickets.take(ahead, NOW)).toBeUndefined();
+      expect(await idsLeft()).toEqual(["ahead"]);
+      expect(await store.tickets.add(valid, 1, NOW)).toBe(true);
+      expect(await idsLeft()).toEqual(["valid"]);
+      expect(await store.tickets.find(valid, NOW)).toEqual(valid);
+    });
+
     it("adds none of an application that is gone", async () => {
       const gone = store.tickets.add(ticket({ applicationId: "gone" }), 1, NOW);
       await expect(gone).rejects.toMatchObject({ reason: "INVALID_PUBLIC_KEY" });
