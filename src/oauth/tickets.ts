@@ -56,7 +56,7 @@ export type OpenTicket<Kind extends TicketKind> = TicketOwner & { readonly paylo
 /** Issues and redeems short-lived secrets of browsers. Rejects with RelayError STORE_UNAVAILABLE. */
 export interface Tickets {
   /**
-   * Resolves to the secret, 43 characters of base64url. Rejects with OVERLOADED when the application has too many.
+   * Resolves to the secret, 43 characters of base64url. Rejects with OVERLOADED when the application has too many links.
    *
    * @param browser cookie of the browser that alone may use it; undefined for a link.
    * @param secret one of `createSecret()`, where it had to be known before the payload.
@@ -76,7 +76,10 @@ export interface Tickets {
 
 /** A link travels through the application's page or mail; a page is looked at; a consent is read. Milliseconds. */
 const LIFETIME_MS = { LINK: 15 * 60_000, SESSION: 30 * 60_000, STATE: 10 * 60_000 } as const;
-/** Most tickets of one kind and application at once: enough for 80 people a second. Strangers can make some of them. */
+/**
+ * Most tickets of one kind and application at once: enough for 27 people a second. Strangers can make sessions and
+ * states, so of these a new one replaces the oldest: refusing it would let them close the application's pages.
+ */
 const MOST = 50_000;
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 const DOES_NOT_OPEN = "The stored data of this connection attempt cannot be opened. Start again.";
@@ -102,7 +105,10 @@ export function createTickets({ store, sealer, now }: TicketsOptions): Tickets {
       const sealed = sealer.seal(JSON.stringify(payload), bindingOf(owner));
       const ticket = { ...owner, ...keyOf(kind, secret, browser ?? ""), payload: sealed, expiresAt };
       if (await store.add(ticket, MOST, now())) return { secret, expiresAt };
-      throw new RelayError("OVERLOADED", "Too many users are connecting right now. Try again in a few minutes.");
+      throw new RelayError(
+        "OVERLOADED",
+        "The application has made too many connect links. Try again in a few minutes.",
+      );
     },
     find: async (kind, secret, browser) =>
       SECRET.test(secret) ? open(await store.find(keyOf(kind, secret, browser), now())) : undefined,
@@ -155,8 +161,8 @@ export type TicketKey = Pick<Ticket, "id" | "kind" | "browser">;
 /** Where tickets are kept. Every method rejects with RelayError STORE_UNAVAILABLE when the store cannot be used. */
 export interface TicketStore {
   /**
-   * Adds a ticket, and removes some that have expired. Resolves to false, with nothing added, when the application
-   * already has `most` unexpired tickets of this kind.
+   * Adds a ticket, and removes some that have expired. When the application already has `most` unexpired tickets of
+   * this kind, the oldest is removed; but for a link, resolves to false, with nothing added.
    */
   add(ticket: Ticket, most: number, now: number): Promise<boolean>;
   /** The ticket, unless it has expired. */

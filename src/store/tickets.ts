@@ -29,6 +29,12 @@ const COUNT = createStatement<{ applicationId: string; kind: TicketKind } & Vali
    SELECT count(*) AS count FROM tickets
    WHERE application_id = :application_id AND kind = :kind AND expires_at > :now AND expires_at <= :latest`);
 
+/** Those that expire in the same millisecond as the oldest go with it. */
+const REMOVE_OLDEST = createStatement<{ applicationId: string; kind: TicketKind; now: number }>(`
+   DELETE FROM tickets WHERE application_id = :application_id AND kind = :kind AND expires_at = (
+     SELECT min(expires_at) FROM tickets
+     WHERE application_id = :application_id AND kind = :kind AND expires_at > :now)`);
+
 const ADD = createStatement<Ticket>(`INSERT INTO tickets (${COLUMNS})
    VALUES (:id, :kind, :browser, :application_id, :user_id, :payload, :expires_at)`);
 
@@ -52,7 +58,10 @@ export function createTicketStore(database: Database): TicketStore {
 function* add(ticket: Ticket, most: number, now: number): Operation<boolean> {
   const validity = validAt(now);
   const counted = yield* first(COUNT, { ...ticket, ...validity });
-  if ((counted?.count ?? 0) >= most) return false;
+  if ((counted?.count ?? 0) >= most) {
+    if (ticket.kind === "LINK") return false;
+    yield* run(REMOVE_OLDEST, { ...ticket, now });
+  }
   yield* run(ADD, ticket);
   yield* run(REMOVE_ENDED, validity);
   yield* run(REMOVE_AHEAD, validity);

@@ -154,14 +154,20 @@ describe("the limit of tickets", () => {
     });
 
   it("is each application's and kind's own", async () => {
-    full("STATE", NOW + MINUTE, 50_000);
-    await expect(tickets.issue("STATE", owner, BROWSER, STATE)).rejects.toMatchObject({ reason: "OVERLOADED" });
+    full("LINK", NOW + MINUTE, 50_000);
+    await expect(tickets.issue("LINK", owner, undefined, LINK)).rejects.toMatchObject({ reason: "OVERLOADED" });
     await tickets.issue("SESSION", owner, BROWSER, SESSION);
     const other = applicationForTest(sealer);
     await store.applications.create(other);
-    await tickets.issue("STATE", { ...owner, applicationId: other.id }, BROWSER, STATE);
+    await tickets.issue("LINK", { ...owner, applicationId: other.id }, undefined, LINK);
     now += MINUTE;
-    await tickets.issue("STATE", owner, BROWSER, STATE);
+    await tickets.issue("LINK", owner, undefined, LINK);
+  });
+
+  it.each(["SESSION", "STATE"] as const)("closes no page to others when strangers make each %s", async (kind) => {
+    full(kind, NOW + MINUTE, 50_000);
+    const { secret } = await tickets.issue(kind, owner, BROWSER, { ...STATE, ...LINK } as never);
+    expect(await tickets.find(kind, secret, BROWSER)).toBeDefined();
   });
 
   it("is found without reading what is counted", () => {

@@ -63,13 +63,24 @@ describe.each(STORES)("$name", ({ createBed }) => {
     });
 
     it("adds no more than the most of one application and kind", async () => {
-      const add = (patch: Partial<Ticket>) => store.tickets.add(ticket(patch), 2, NOW);
+      const add = (patch: Partial<Ticket>) => store.tickets.add(ticket({ kind: "LINK", ...patch }), 2, NOW);
       expect(await add({ id: "1" })).toBe(true);
       expect(await add({ id: "2" })).toBe(true);
       expect(await add({ id: "3" })).toBe(false);
-      expect(await add({ id: "4", kind: "LINK" })).toBe(true);
+      expect(await add({ id: "4", kind: "STATE" })).toBe(true);
       expect(await add({ id: "5", applicationId: await newApplication() })).toBe(true);
       expect(await idsLeft()).toEqual(["1", "2", "4", "5"]);
+    });
+
+    it.each(["SESSION", "STATE"] as const)("removes the oldest for a new %s beyond the most", async (kind) => {
+      const other = kind === "STATE" ? "SESSION" : "STATE";
+      const add = (patch: Partial<Ticket>) => store.tickets.add(ticket({ kind, ...patch }), 2, NOW);
+      await add({ id: "of another kind", kind: other });
+      await add({ id: "of another application", applicationId: await newApplication() });
+      for (const second of [1, 2, 3, 4]) {
+        expect(await add({ id: `${second}`, expiresAt: NOW + second * 1000 })).toBe(true);
+      }
+      expect(await idsLeft()).toEqual(["3", "4", "of another application", "of another kind"]);
     });
 
     it("sweeps what has ended, of every application", async () => {
