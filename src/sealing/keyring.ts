@@ -31,7 +31,7 @@ export interface KeyringOptions {
 export async function loadKeyring(path: string, { mustExist }: KeyringOptions): Promise<Keyring> {
   if (!mustExist && !existsSync(path)) await createOrThrow(path);
   let seen = identityOf(path);
-  let [current, keys] = readKeys(path);
+  let [current, keys] = keysFrom(readText(path), path);
   return {
     get current() {
       return current;
@@ -45,8 +45,10 @@ export async function loadKeyring(path: string, { mustExist }: KeyringOptions): 
       if (known !== undefined) return known;
       const identity = identityOf(path);
       if (identity === seen) return undefined;
+      // A file that cannot be read now may be readable later, unchanged: with a free descriptor, or after a chown.
+      const text = readText(path);
       seen = identity;
-      const [newest, fresh] = readKeys(path);
+      const [newest, fresh] = keysFrom(text, path);
       // Loaded keys stay: a line that was removed or altered takes effect at the next start.
       keys = new Map([...fresh, ...keys]);
       current = keys.get(newest.id) ?? newest;
@@ -55,8 +57,8 @@ export async function loadKeyring(path: string, { mustExist }: KeyringOptions): 
   };
 }
 
-function readKeys(path: string): [current: SealKey, all: ReadonlyMap<string, SealKey>] {
-  const keys = parseKeyFile(readText(path), path);
+function keysFrom(text: string, path: string): [current: SealKey, all: ReadonlyMap<string, SealKey>] {
+  const keys = parseKeyFile(text, path);
   return [keys[0], new Map(keys.map((key) => [key.id, key]))];
 }
 

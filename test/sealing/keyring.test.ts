@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
@@ -183,6 +184,36 @@ describe("find()", () => {
     renameSync(path, `${path}.away`);
     expect(() => ring.find("k2")).toThrow("does not exist");
     expect([ring.current.id, ring.find("k1")?.id]).toEqual(["k1", "k1"]);
+  });
+
+  it("reads a file that could not be opened once more, although it has not changed", () => {
+    writeFileSync(path, line("k1"));
+    // In a process of its own, since it takes every file descriptor that it may have.
+    const script = `
+      import { closeSync, openSync, renameSync, writeFileSync } from "node:fs";
+      import { loadKeyring } from ${JSON.stringify(new URL("../../src/sealing/keyring.ts", import.meta.url).href)};
+      const [path, text] = process.argv.slice(1);
+      const ring = await loadKeyring(path, { mustExist: true });
+      writeFileSync(path + ".new", text);
+      renameSync(path + ".new", path);
+      const taken = [];
+      try { for (;;) taken.push(openSync("/dev/null")); } catch {}
+      let problem;
+      try { ring.find("k2"); } catch (error) { problem = error.message; }
+      taken.forEach(closeSync);
+      console.log(JSON.stringify([problem, ring.find("k2")?.id, ring.current.id]));`;
+    const node = [process.execPath, "--import", "tsx", "--input-type=module", "--eval", script];
+    const limited = [
+      "-c",
+      'ulimit -n 256; exec "$@"',
+      "sh",
+      ...node,
+      path,
+      `${line("k2")}\n${readFileSync(path, "utf8")}`,
+    ];
+    const { stdout, stderr } = spawnSync("sh", limited, { encoding: "utf8" });
+    expect(stderr).toBe("");
+    expect(JSON.parse(stdout)).toEqual([expect.stringContaining("cannot be read (EMFILE)"), "k2", "k2"]);
   });
 
   it("keeps a key in use when its line is taken out or altered", async () => {
