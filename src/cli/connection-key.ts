@@ -183,7 +183,6 @@ export async function withRefresher<Result>(
   const { config, store } = open;
   return withWayOut(open, async (options) => {
     const spool = spools.openSpool({ ...spools.spoolPlaceOf(config, store.id), onFault: () => {}, onLeft: () => {} });
-    store.announce?.(spool);
     const refresher = createRefresher({
       ...options,
       connections: store.connections,
@@ -194,6 +193,8 @@ export async function withRefresher<Result>(
       ...{ onFault: () => {}, onRefresh: () => {}, onRevocation: () => {} },
     });
     try {
+      // Before a lease is taken: relays on other machines end the leases of a process that they cannot see.
+      await store.announce?.(spool).begin();
       return await use(refresher);
     } finally {
       await refresher.close(0);

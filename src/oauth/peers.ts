@@ -28,6 +28,15 @@ export interface Peers {
   settleGone(settlement: Settlement): Promise<void>;
 }
 
+/** Makes this process visible to those on other machines, and finds those that are gone. */
+export interface Presence extends Peers {
+  /**
+   * Proves at once that this process lives; settling does so too. For a process that takes leases but settles nothing.
+   * Rejects when the store cannot be used.
+   */
+  begin(): Promise<void>;
+}
+
 /** Where this process keeps answers that the store refuses; holding it open proves that the process lives. */
 export interface Spool extends Peers {
   /** The name of this process in leases: 16 hexadecimal digits, never used again. */

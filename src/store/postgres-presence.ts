@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { Peers } from "../oauth/peers.js";
+import type { Presence } from "../oauth/peers.js";
 import { postgresErrorFrom } from "./postgres-error.js";
 import { takeConnection } from "./postgres-pool.js";
 
@@ -11,11 +11,6 @@ export interface PresenceOptions {
   readonly owner: string;
   /** Whether the owner is on this machine, where its spool shows more reliably whether it lives. */
   readonly knows: (owner: string) => boolean;
-}
-
-/** Makes this process visible to those on other machines, and finds those that are gone. */
-export interface Presence extends Peers {
-  close(): Promise<void>;
 }
 
 /**
@@ -50,13 +45,13 @@ const MISSING = `WITH present AS (${PRESENT})
  * Proves to relays on other machines that this process lives, by an advisory lock of one session, which the server
  * frees when the session ends. Nobody ever waits for the lock, and nothing else looks at it.
  */
-export function createPresence({ pool, owner, knows }: PresenceOptions): Presence {
+export function createPresence({ pool, owner, knows }: PresenceOptions): Presence & { close(): Promise<void> } {
   const missingSince = new Map<string, number>();
   let client: pg.PoolClient | undefined;
   let unsupportedUntil = 0;
   let lookedAt = 0;
 
-  async function announce(): Promise<pg.PoolClient> {
+  async function takeLock(): Promise<pg.PoolClient> {
     const made = client ?? (await takeConnection(pool));
     const isNew = client === undefined;
     // Set before the first query, so that the connection is released when a query fails.
@@ -68,7 +63,8 @@ export function createPresence({ pool, owner, knows }: PresenceOptions): Presenc
 
   /** Owners that were missing in every look for long enough. Rejects with PostgresError. */
   async function findMissing(): Promise<string[]> {
-    const missing = (await askForMissing()).filter((each) => !knows(each));
+    const { rows } = await withLock((session) => session.query<{ owner: string }>(MISSING, [owner]));
+    const missing = rows.map((row) => row.owner).filter((each) => !knows(each));
     for (const known of missingSince.keys()) if (!missing.includes(known)) missingSince.delete(known);
     const now = performance.now();
     // An owner that was missing before and after a suspend of this process may have been there in between.
@@ -78,10 +74,10 @@ export function createPresence({ pool, owner, knows }: PresenceOptions): Presenc
     return missing.filter((each) => now - (missingSince.get(each) ?? now) >= MISSING_MS);
   }
 
-  async function askForMissing(): Promise<string[]> {
+  /** Takes the lock if it is not held. Rejects with PostgresError. */
+  async function withLock<Result>(use: (session: pg.PoolClient) => Promise<Result>): Promise<Result> {
     try {
-      const { rows } = await (await announce()).query<{ owner: string }>(MISSING, [owner]);
-      return rows.map((row) => row.owner);
+      return await use(await takeLock());
     } catch (thrown) {
       const error = postgresErrorFrom(thrown);
       // A database that is only compatible with PostgreSQL: leases of other machines then end only by time.
@@ -94,6 +90,11 @@ export function createPresence({ pool, owner, knows }: PresenceOptions): Presenc
   }
 
   return {
+    async begin() {
+      await withLock(async () => {}).catch((error) => {
+        if (performance.now() >= unsupportedUntil) throw error;
+      });
+    },
     async settleGone({ free }) {
       if (performance.now() < unsupportedUntil) return;
       for (const gone of await findMissing()) await free(gone);

@@ -6,7 +6,7 @@ import { type Cache, type CacheOptions, type Database, nothing, type Operation, 
 import { createBatch, createLookupCache, type LookupCache } from "./lookup-cache.js";
 import { openErrorFrom, PostgresError } from "./postgres-error.js";
 import { createPool, type PostgresLimits } from "./postgres-pool.js";
-import { createPresence, type Presence } from "./postgres-presence.js";
+import { createPresence } from "./postgres-presence.js";
 import { createSession, type Queries, type Session } from "./postgres-session.js";
 import { digestOf, otherSchema, POSTGRES_MIGRATIONS, plainSql, requireKnownVersion } from "./schema.js";
 import { createKeyCheckStore, createSealedRows } from "./sealed-rows.js";
@@ -44,7 +44,7 @@ export async function openPostgresStore(
   if (onHealth !== undefined) health = watchStore({ write: writeCheck(createSession(pool)) }, onHealth);
   const { rows } = await session.read(({ send }) => send("SELECT id FROM store_identity"));
   const database = createPostgresDatabase(session, now);
-  let presence: Presence | undefined;
+  let presence: ReturnType<typeof createPresence> | undefined;
   return {
     ...createTables(database, {
       calls: createPostgresCallStore(database),

@@ -3,7 +3,7 @@ import type { AuditStore, SessionStore } from "../model/audit.js";
 import type { Inspect } from "../model/findings.js";
 import type { ConnectionStore } from "../oauth/connection.js";
 import type { OAuthClientStore } from "../oauth/oauth-client.js";
-import type { Peers, Spool } from "../oauth/peers.js";
+import type { Presence, Spool } from "../oauth/peers.js";
 import type { TicketStore } from "../oauth/tickets.js";
 import type { CallStore } from "../records/call-block.js";
 import type { CaptureStore } from "../records/capture-store.js";
@@ -49,7 +49,7 @@ export interface Store {
    * Proves to relays on other machines that this process lives, until the store is closed, and finds those that are
    * gone; undefined when no other machine can share the store.
    */
-  readonly announce?: (spool: Pick<Spool, "owner" | "knows">) => Peers;
+  readonly announce?: (spool: Pick<Spool, "owner" | "knows">) => Presence;
   /** The results of the background checks; empty without an `onHealth` listener. */
   readonly health: StoreHealth;
   /** Rejects when the database cannot be read, or when a check has found a problem; cheap. */

@@ -1,5 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { withRefresher } from "../../src/cli/connection-key.js";
+import { parseConfig } from "../../src/config/config.js";
 import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
 import type { Peers } from "../../src/oauth/peers.js";
 import { openPostgresStore, type PostgresStore } from "../../src/store/postgres.js";
@@ -9,6 +14,8 @@ import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js"
 
 /** As long as an owner must be missing in each look, and a little more. */
 const MISSING_MS = 10_001;
+
+const LIMITS = { maxConnections: 2, timeoutMs: 5000 };
 
 /** A process on a machine of its own: nobody's spool is known to it. */
 interface Machine {
@@ -32,7 +39,7 @@ afterEach(async () => {
 
 async function startMachine(knows: (owner: string) => boolean = () => false): Promise<Machine> {
   const location = parseDatabaseLocation(database.url) as PostgresLocation;
-  const store = await openPostgresStore(location, { maxConnections: 2, timeoutMs: 5000 });
+  const store = await openPostgresStore(location, LIMITS);
   const owner = randomBytes(8).toString("hex");
   const machine = { owner, store, peers: store.announce?.({ owner, knows }) as Peers };
   machines.push(machine);
@@ -68,7 +75,7 @@ async function takeLease({ store, owner }: Pick<Machine, "store" | "owner">): Pr
 const key = (owner: string) => String(BigInt.asIntN(64, BigInt(`0x${owner}`)));
 
 /** The session that holds an owner's lock, as `pg_locks` shows it. */
-async function sessionOf({ owner }: Machine): Promise<number | undefined> {
+async function sessionOf({ owner }: Pick<Machine, "owner">): Promise<number | undefined> {
   const [row] = await database.query<{ pid: number }>(
     `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1
        AND (classid::bigint << 32 | objid::bigint) = $1::bigint`,
@@ -90,6 +97,25 @@ describe.skipIf(POSTGRES_URL === undefined)("the presence of a process in Postgr
     expect(await longGoneFor(other)).toEqual([]);
     await endSession(owner);
     expect(await longGoneFor(other)).toEqual([owner.owner]);
+  });
+
+  it("begins before a command that refreshes may take a lease, though the command looks for nobody", async () => {
+    const other = await startMachine();
+    const folder = mkdtempSync(join(tmpdir(), "relay-presence-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const parsed = parseConfig({ RELAY_DATABASE: database.url, RELAY_SPOOL: folder }, []);
+    if (!("config" in parsed)) return expect.fail(String(parsed.problems));
+    const store = await openPostgresStore(parseDatabaseLocation(database.url) as PostgresLocation, LIMITS);
+    onTestFinished(() => store.close());
+    await withRefresher({ ...parsed, store, sealer: sealerForTest() }, async () => {
+      const owner =
+        readdirSync(folder)
+          .find((name) => name.endsWith(".spool"))
+          ?.slice(0, -".spool".length) ?? "";
+      await takeLease({ store, owner });
+      expect(await sessionOf({ owner })).toEqual(expect.any(Number));
+      expect(await longGoneFor(other)).toEqual([]);
+    });
   });
 
   it("begins anew when its session was ended and it lives: it takes its lock again at its next look", async () => {
