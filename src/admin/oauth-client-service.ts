@@ -9,7 +9,7 @@ import {
   type UpdateOAuthClientRequest,
 } from "../../gen/relay/admin/v1/oauth_client_pb.js";
 import type { Application } from "../applications/application.js";
-import { type ChangeOptions, requireCurrent } from "../model/audit.js";
+import { ChangedMeanwhileError, type ChangeOptions, requireCurrent } from "../model/audit.js";
 import { type StoredOAuthClient, sealClientSecret } from "../oauth/oauth-client.js";
 import { parseValues } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
@@ -208,7 +208,7 @@ function createOAuthClient(
   });
 }
 
-/** Stores a client, its secret sealed; replaces an existing one. */
+/** Stores a client, its secret sealed; replaces an existing one. Rejects with ChangedMeanwhileError. */
 export function putOAuthClient(
   administration: Administration,
   key: OAuthClientKey,
@@ -217,6 +217,8 @@ export function putOAuthClient(
 ): Promise<StoredOAuthClient> {
   return change(administration, "Update", key, fields, (current) => {
     if (current !== undefined) requireCurrent({ isCurrent }, current);
+    // It was deleted since it was read: creating it again would lose its secret.
+    else if (isCurrent !== undefined) throw new ChangedMeanwhileError();
     return clientFrom(administration, key, fields);
   });
 }

@@ -54,6 +54,12 @@ describe.each(["connect", "grpc"] as const)("OAuthClientService over %s", (proto
     expect(await failure(stale)).toMatchObject({ code: "Aborted" });
     expect(await failure(clients.deleteOAuthClient({ ...key, etag: made.etag }))).toMatchObject({ code: "Aborted" });
     await clients.deleteOAuthClient({ ...key, etag: (await clients.getOAuthClient(key)).etag });
+    const gone = clients.updateOAuthClient({
+      oauthClient: { ...key, clientId: "id", etag: made.etag },
+      updateMask: { paths: ["client_id"] },
+      allowMissing: true,
+    });
+    expect(await failure(gone)).toMatchObject({ code: "Aborted" });
     for (const told of await Promise.all([clients.getOAuthClient(key), clients.deleteOAuthClient(key)].map(failure)))
       expect(told).toMatchObject({ code: "NotFound" });
   });
