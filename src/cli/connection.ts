@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { auditAction, userResource } from "../admin/administration.js";
 import type { NamedConnection, ToldRevocation } from "../admin/connections.js";
 import { type Config, publicUrlFrom } from "../config/config.js";
 import type { ConnectLink } from "../oauth/connect-session.js";
@@ -237,7 +238,8 @@ function requireFit({ provider, providers, param, authorizationParam }: LinkOpti
     throw usageError("--authorization-param belongs to one provider; give --provider.");
 }
 
-async function createLink({ config, store, sealer }: OpenStore, options: LinkOptions): Promise<ConnectLink> {
+async function createLink(open: OpenStore, options: LinkOptions): Promise<ConnectLink> {
+  const { config, store, sealer } = open;
   const [{ createTickets }, { createConnectLink }] = await Promise.all([
     import("../oauth/tickets.js"),
     import("../oauth/connect-session.js"),
@@ -249,7 +251,7 @@ async function createLink({ config, store, sealer }: OpenStore, options: LinkOpt
   for (const name of named) requireProvider(catalog, name);
   const application = await activeApplicationOf(store, options.app);
   const tickets = createTickets({ store: store.tickets, sealer, now: Date.now });
-  return createConnectLink(
+  const link = await createConnectLink(
     { ...store, catalog, tickets, publicUrl: () => publicUrl, now: Date.now },
     {
       application,
@@ -264,6 +266,9 @@ async function createLink({ config, store, sealer }: OpenStore, options: LinkOpt
       ),
     },
   );
+  const resource = userResource(application.publicKey, options.user);
+  await auditAction(administrationOf(open), "ConnectionService.CreateConnectLink", resource);
+  return link;
 }
 
 function originParametersOf(catalog: ProviderCatalog, { provider: name = "", param }: LinkOptions) {

@@ -66,6 +66,15 @@ describe("relay connection link", () => {
     const { connectUri, expireTime } = await folder.json(args, { env: { ...env, RELAY_PUBLIC_URL: url } });
     expect(connectUri).toMatch(new RegExp(`^${url}/oauth/connect/sandbox\\?link=[\\w-]{43}$`));
     expect(Date.parse(expireTime)).toBeGreaterThanOrEqual(before + 15 * 60_000);
+    expect(await folder.json(["audit", "list"])).toMatchObject([
+      {
+        method: "relay.admin.v1.ConnectionService.CreateConnectLink",
+        resource: `applications/${app}/users/ada`,
+        outcome: "DONE",
+      },
+      {},
+      {},
+    ]);
     const opened = await request(connectUri);
     expect(opened.statusCode).toBe(200);
     const cookie = String(opened.headers["set-cookie"]).split(";", 1)[0] ?? "";
