@@ -70,6 +70,9 @@ async function rotateKey(open: OpenStore, isAdded: boolean) {
   const { addKey } = await import("../sealing/keyring.js");
   const { resealAll } = await import("../store/verify-keys.js");
   const { countLeftAnswers, spoolPlaceOf } = await import("../store/spool.js");
+  const countWaiting = () => countLeftAnswers(spoolPlaceOf(config, store.id));
+  // A spool that cannot be read ends the command before it has changed anything.
+  countWaiting();
   const keyId = isAdded ? await addKey(config.keyFile) : open.sealer.currentKeyId;
   const resource = { name: `keys/${keyId}`, publicKey: "" };
   await auditAction(administrationOf(open), "relay key rotate", resource);
@@ -77,5 +80,5 @@ async function rotateKey(open: OpenStore, isAdded: boolean) {
   const report = await withProgress("Sealing everything again…", (show) =>
     resealAll(store, sealer, (rows) => show(`Sealing everything again: ${rows} rows checked`)),
   );
-  return { waiting: countLeftAnswers(spoolPlaceOf(config, store.id)), keyId, ...report };
+  return { waiting: countWaiting(), keyId, ...report };
 }

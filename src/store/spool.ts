@@ -200,19 +200,33 @@ interface AnswerRow {
   readonly answer: string;
 }
 
-/** Counts the answers of this store in spools whose owners are gone; the next process that starts stores them. */
+/**
+ * Counts the answers of this store in spools whose owners are gone; the next process that starts stores them. Throws
+ * StoreOpenError, which names the file, when one cannot be read.
+ */
 export function countLeftAnswers({ folder, store }: Pick<SpoolOptions, "folder" | "store">): number {
   if (!existsSync(folder)) return 0;
   let count = 0;
   for (const name of readdirSync(folder)) {
-    const db = name.endsWith(SUFFIX) ? lock(join(folder, name)) : undefined;
-    if (db === undefined) continue;
-    const whose = storeOf(db);
-    if (whose !== undefined && isSame(whose, store))
-      count += db.prepare<[], number>("SELECT COUNT(*) FROM answers").pluck().get() ?? 0;
-    db.close();
+    if (name.endsWith(SUFFIX)) count += countAnswersIn(join(folder, name), store);
   }
   return count;
+}
+
+function countAnswersIn(file: string, store: SpooledStore): number {
+  let db: Database.Database | undefined;
+  try {
+    db = lock(file);
+    const whose = db && storeOf(db);
+    if (db === undefined || whose === undefined || !isSame(whose, store)) return 0;
+    return db.prepare<[], number>("SELECT COUNT(*) FROM answers").pluck().get() ?? 0;
+  } catch (error) {
+    const { code = "unknown error" } = error as { code?: string };
+    const problem = "it may hold answers that are not stored yet. Check its owner, or move it elsewhere and keep it";
+    throw new StoreOpenError(file, `cannot be read (${code}); ${problem}`, { cause: error });
+  } finally {
+    db?.close();
+  }
 }
 
 /** The store that a spool belongs to; undefined when its owner ended before the schema was created. */

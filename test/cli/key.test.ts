@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { copyFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openSpool } from "../../src/store/spool.js";
@@ -60,6 +60,21 @@ describe("relay key rotate beside a spool in which a relay that is gone left an 
     expect(stderr).toMatch(
       /waiting in the spool, sealed with an older key: 1\. Keep all keys in the file, start the relay/,
     );
+  });
+});
+
+describe("relay key rotate beside a spool that is damaged", () => {
+  it("changes nothing and names the file", async () => {
+    const { folder } = await folderWithConnection();
+    const file = join(folder.path, "spool", "0123456789abcdef.spool");
+    mkdirSync(join(folder.path, "spool"), { recursive: true });
+    writeFileSync(file, Buffer.alloc(8192, 7));
+    const before = keyLines(folder);
+    const { exitCode, stderr } = await folder.run(["key", "rotate"]);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("0123456789abcdef.spool: cannot be read")]);
+    expect(keyLines(folder)).toEqual(before);
+    rmSync(file);
+    expect(await folder.json(["key", "rotate"])).toMatchObject({ resealed: 2, left: 0 });
   });
 });
 

@@ -128,6 +128,17 @@ describe("settleGone()", () => {
     expect(await goneOf(openOwn({ id: "same", path: copy }))).toEqual([[gone.owner, [ANSWER]]]);
   });
 
+  it("counts no answers beside a file that is damaged, which it names", async () => {
+    const gone = openOwn();
+    gone.keep(ANSWER);
+    await gone.close(free);
+    const damaged = join(folder, "0123456789abcdef.spool");
+    writeFileSync(damaged, Buffer.alloc(8192, 7));
+    expect(() => countLeftAnswers({ folder, store: STORE })).toThrow(`${damaged}: cannot be read (SQLITE_NOTADB)`);
+    rmSync(damaged);
+    expect(countLeftAnswers({ folder, store: STORE })).toBe(1);
+  });
+
   it("looks seldom at a file that is damaged, and tells of it so seldom", async () => {
     const own = openOwn();
     writeFileSync(
