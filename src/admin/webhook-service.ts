@@ -15,6 +15,8 @@ import {
   parseWebhookUri,
   sealWebhookSecret,
   type WebhookDelivery,
+  type WebhookEndpoint,
+  type WebhookStore,
 } from "../webhooks/webhook-store.js";
 import { type Administration, auditEntryFrom, webhookResource } from "./administration.js";
 import {
@@ -32,18 +34,23 @@ import {
 
 /** relay.admin.v1.WebhookService: message → use case → message. */
 export function createWebhookService(options: AdminOptions): ServiceImpl<typeof WebhookService> {
-  const { applications } = options.store;
+  const { applications, webhooks } = options.store;
   return {
     async getWebhook({ publicKey }) {
-      return readWebhook(options, await namedApplication(applications, publicKey));
+      const { id } = await namedApplication(applications, publicKey);
+      const endpoint = await webhooks.findEndpoint(id);
+      if (endpoint === undefined) throw noWebhook();
+      return messageFromEndpoint(publicKey, endpoint, await webhooks.backlog(id));
     },
     async putWebhook(request, context) {
       const { publicKey, uri } = requiredMessage(request.webhook, "webhook");
       const parsed = parseWebhookUri(uri, options);
       if ("problem" in parsed) throw invalidArgument("webhook.uri", parsed.problem);
       const application = await namedApplication(applications, publicKey, "webhook.public_key");
-      const secret = await putWebhook(administrationFor(options, context), application, parsed.value);
-      return { webhook: await readWebhook(options, application), secret: secret.reveal() };
+      const backlog = await webhooks.backlog(application.id);
+      const { endpoint, secret } = await putWebhook(administrationFor(options, context), application, parsed.value);
+      // Nothing may fail after the write: the secret is shown only once, and the old one is gone.
+      return { webhook: messageFromEndpoint(publicKey, endpoint, backlog), secret: secret.reveal() };
     },
     async deleteWebhook({ publicKey }, context) {
       const application = await namedApplication(applications, publicKey);
@@ -60,7 +67,7 @@ export function createWebhookService(options: AdminOptions): ServiceImpl<typeof 
       const { publicKey, userId, providerName } = request;
       if (providerName !== "" && userId === "") throw invalidArgument("provider_name", "requires user_id");
       const page = pageFrom(request, [publicKey, userId, providerName], [NUMBER_PART]);
-      const rest = await options.store.webhooks.listDeliveries({
+      const rest = await webhooks.listDeliveries({
         applicationId: (await namedApplication(applications, publicKey)).id,
         userId: userId || undefined,
         providerName: providerName === "" ? undefined : providerNameFrom(options.catalog, providerName),
@@ -74,14 +81,15 @@ export function createWebhookService(options: AdminOptions): ServiceImpl<typeof 
 }
 
 /** The webhook's message. An allow-list of members, so that the secret can never be among them. */
-async function readWebhook({ store }: AdminOptions, { id, publicKey }: Application) {
-  const endpoint = await store.webhooks.findEndpoint(id);
-  if (endpoint === undefined) throw noWebhook();
-  const { waiting, oldestAt } = await store.webhooks.backlog(id);
+function messageFromEndpoint(
+  publicKey: string,
+  { uri, updatedAt }: WebhookEndpoint,
+  { waiting, oldestAt }: Awaited<ReturnType<WebhookStore["backlog"]>>,
+) {
   return create(WebhookSchema, {
     publicKey,
-    uri: endpoint.uri,
-    updateTime: timestampFromMs(endpoint.updatedAt),
+    uri,
+    updateTime: timestampFromMs(updatedAt),
     waitingEventCount: BigInt(waiting),
     ...(oldestAt === undefined ? {} : { waitingSinceTime: timestampFromMs(oldestAt) }),
   });
@@ -107,21 +115,22 @@ function noWebhook() {
   return notFound("webhook of this application");
 }
 
-/** Sets an application's webhook and resolves to the new signing secret. @param uri already validated. */
+/** Sets an application's webhook, with a new signing secret, and resolves to both. @param uri already validated. */
 export async function putWebhook(
   administration: Administration,
   { id: applicationId, publicKey }: Application,
   uri: string,
-): Promise<Secret> {
+): Promise<{ readonly endpoint: WebhookEndpoint; readonly secret: Secret }> {
   const { store, sealer, now } = administration;
   const secret = createWebhookSecret();
   const sealed = sealWebhookSecret(sealer, applicationId, secret);
+  const endpoint = { applicationId, uri, secret: sealed, updatedAt: now() };
   const resource = webhookResource(publicKey);
   await store.webhooks.putEndpoint(
-    { applicationId, uri, secret: sealed, updatedAt: now() },
+    endpoint,
     auditEntryFrom(administration, "WebhookService.PutWebhook", resource, ["uri", "secret"]),
   );
-  return secret;
+  return { endpoint, secret };
 }
 
 /** Queues a test event, which is delivered like any other. Resolves to its id; undefined without a webhook. */

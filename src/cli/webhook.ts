@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import type { Secret } from "../sealing/seal.js";
 import { parseWebhookUri } from "../webhooks/webhook-store.js";
 import { applicationOf } from "./application.js";
 import {
@@ -79,13 +78,13 @@ async function put(text: string, options: WebhookOptions): Promise<void> {
   const parsed = parseWebhookUri(text, config);
   if ("problem" in parsed) throw usageError(`The address ${parsed.problem}.`);
   const uri = parsed.value;
-  const secret = (await withStoreOf(config, (open) => putEndpoint(open, options, uri))).reveal();
+  const secret = (await withStoreOf(config, (open) => putEndpoint(open, options, uri))).secret.reveal();
   const fields = [["uri", uri] as const, ["secret", secret] as const];
   writeResult(options, { uri, secret }, textFields(fields));
   if (!options.json) writeNote("Keep the secret now; it cannot be shown again.");
 }
 
-async function putEndpoint(open: OpenStore, options: WebhookOptions, uri: string): Promise<Secret> {
+async function putEndpoint(open: OpenStore, options: WebhookOptions, uri: string) {
   const { putWebhook } = await import("../admin/webhook-service.js");
   return putWebhook(administrationOf(open), await applicationOf(open.store, options.app), uri);
 }

@@ -1,3 +1,5 @@
+import { join } from "node:path";
+import Database from "better-sqlite3";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { WebhookDelivery_Outcome as Outcome } from "../../gen/relay/admin/v1/webhook_pb.js";
@@ -44,6 +46,19 @@ describe.each(["connect", "grpc"] as const)("WebhookService over %s", (protocol)
       [webhooks.getWebhook({ publicKey }), webhooks.deleteWebhook({ publicKey })].map(failure),
     ))
       expect(told).toMatchObject({ code: "NotFound" });
+  });
+
+  it("keeps the secret when the answer with a new one cannot be given", async () => {
+    const { publicKey, id } = application;
+    const { secret } = await webhooks.putWebhook({ webhook: { publicKey, uri: URI } });
+    const database = new Database(join(harness.folder, "relay.db"));
+    database.exec("ALTER TABLE webhook_events RENAME TO hidden");
+    const refused = await failure(webhooks.putWebhook({ webhook: { publicKey, uri: URI } }));
+    database.exec("ALTER TABLE hidden RENAME TO webhook_events");
+    database.close();
+    expect(refused).toMatchObject({ code: "Internal" });
+    const stored = await harness.store.webhooks.findEndpoint(id);
+    expect(stored && openWebhookSecret(harness.sealer, stored).reveal()).toBe(secret);
   });
 
   it.each([
