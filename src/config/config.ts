@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { isIP } from "node:net";
 import { isLoopbackHost } from "../lib/address-list.js";
 import { didYouMean } from "../lib/similar.js";
@@ -167,7 +167,7 @@ function exposedFiles(config: Config): ReadonlyArray<SettingRemark & { readonly 
     ["RELAY_TLS_KEY", tlsKeyFile],
   ] as const;
   return files.flatMap(([setting, file]) => {
-    const stats = file === undefined ? undefined : statSync(file, { throwIfNoEntry: false });
+    const stats = file === undefined ? undefined : statsOf(file);
     if (stats === undefined) return [];
     const isToAll = (stats.mode & 0o004) !== 0;
     // A process that does not own the file may read it through its group: that is how mounted secrets are shared.
@@ -175,4 +175,13 @@ function exposedFiles(config: Config): ReadonlyArray<SettingRemark & { readonly 
     const others = isToAll ? "every user of this machine" : "its group";
     return isToAll || isToGroup ? [{ setting, text: `${file} can be read by ${others}; chmod 0600 it`, isToAll }] : [];
   });
+}
+
+function statsOf(file: string): Stats | undefined {
+  try {
+    return statSync(file);
+  } catch {
+    // The code that reads the file reports it, with its setting.
+    return undefined;
+  }
 }

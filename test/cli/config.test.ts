@@ -93,6 +93,11 @@ describe("relay config check", () => {
       spoilKeyFile(`other:${randomBytes(32).toString("base64")}\n`),
       /^RELAY_DATABASE: The store holds values sealed under key "\w+", which is missing from the key file/,
     ],
+    [
+      "a key file below one that is no folder",
+      () => ({ RELAY_KEY_FILE: "relay.db/relay.key" }),
+      /^RELAY_KEY_FILE: Key file relay\.db\/relay\.key: cannot be read \(ENOTDIR\)/,
+    ],
     ["a lost key file", () => ({ RELAY_KEY_FILE: "lost.key" }), /^RELAY_KEY_FILE: .* does not exist; restore it/],
     ["a database of a newer version", spoilDatabase("PRAGMA user_version = 99"), /^RELAY_DATABASE: .* version 99/],
     ["another program's database", spoilDatabase("PRAGMA user_version = 0"), /^RELAY_DATABASE: .* another program/],
