@@ -147,10 +147,13 @@ class LazyFile {
 
   /** Runs an operation on the file, or on a new one when that turns out to be damaged. */
   async use<T>(operation: (database: Database) => Promise<T>, ifNone?: { readonly answer: T }): Promise<T> {
+    const tried = this.#tryOnce(operation, ifNone);
+    // Other operations may have opened another file by the time this one fails.
+    const identity = this.#identity;
     try {
-      return await this.#tryOnce(operation, ifNone);
+      return await tried;
     } catch (error) {
-      if (!isDamage(error) || !this.#replace()) throw error;
+      if (!isDamage(error) || !this.#replace(identity)) throw error;
       return this.#tryOnce(operation, ifNone);
     }
   }
@@ -185,11 +188,12 @@ class LazyFile {
     }
   }
 
-  /** Moves the damaged file aside. Returns false when it cannot be moved. */
-  #replace(): boolean {
+  /** Moves the damaged file aside, unless that is done already. Returns false when it cannot be moved. */
+  #replace(identity: string | undefined): boolean {
+    if (identity !== this.#identity) return true;
     const aside = `${this.#path}-damaged`;
     try {
-      if (moveAside(this.#path, aside, this.#identity)) this.#onDamaged(aside);
+      if (moveAside(this.#path, aside, identity)) this.#onDamaged(aside);
     } catch {
       // The folder cannot be written. The caller throws the original error, which says that the file is damaged.
       return false;

@@ -23,7 +23,7 @@ export const RECORD_GUARDS: readonly Guard[] = [
   guard("record: age", ["now() - days * DAY_MS", "0"], "records/retention"),
   guard(
     "record: damaged file",
-    ["if (!isDamage(error) || !this.#replace()) throw error;", "throw error;"],
+    ["if (!isDamage(error) || !this.#replace(identity)) throw error;", "throw error;"],
     "store/calls",
   ),
   guard(

@@ -307,6 +307,23 @@ describe("the file of calls", () => {
     folder.remove();
   });
 
+  it("is moved aside once when several operations find the damage in one turn", async () => {
+    const folder = createStoreFolder();
+    const first = await storeWithBlock(folder);
+    for (let count = 0; count < 20; count += 1) await first.append();
+    first.store.close();
+    const file = openSync(`${folder.path}-calls`, "r+");
+    writeSync(file, Buffer.alloc(fstatSync(file).size - 4096, 0xff), 0, undefined, 4096);
+    closeSync(file);
+    const { asides, append, list } = await storeWithBlock(folder);
+    expect(await Promise.all([append(), append()])).toEqual([1, 1]);
+    expect(asides).toEqual([`${folder.path}-calls-damaged`]);
+    const { size } = statSync(`${folder.path}-calls-damaged`);
+    expect(readFileSync(`${folder.path}-calls-damaged`).subarray(4096)).toEqual(Buffer.alloc(size - 4096, 0xff));
+    expect(await list()).toHaveLength(2);
+    folder.remove();
+  });
+
   it("is the new one for every process that had the old one open", async () => {
     const folder = createStoreFolder();
     const holder = await storeWithBlock(folder);
