@@ -122,7 +122,11 @@ export interface KeyCheckStore {
   list(): Promise<KeyCheck[]>;
   /** Adds a check; an existing one for this key stays. */
   add(check: KeyCheck): Promise<void>;
-  delete(keyId: string): Promise<void>;
+  /**
+   * Deletes the check of a key that is not in use, unless it is younger than a day and than the check of
+   * `currentKeyId`: then it belongs to a rotation that has reached another process first.
+   */
+  delete(keyId: string, currentKeyId: string): Promise<void>;
 }
 
 const LIST = createStatement<object, KeyCheck>("SELECT key_id, sealed FROM key_checks ORDER BY created_at, key_id");
@@ -131,12 +135,17 @@ const ADD = createStatement<KeyCheck & { now: number }>(
   "INSERT INTO key_checks (key_id, sealed, created_at) VALUES (:key_id, :sealed, :now) ON CONFLICT (key_id) DO NOTHING",
 );
 
-const DELETE = createStatement<{ keyId: string }>("DELETE FROM key_checks WHERE key_id = :key_id");
+const DELETE = createStatement<{ keyId: string; currentKeyId: string; dayAgo: number }>(`
+   DELETE FROM key_checks WHERE key_id = :key_id AND (
+     created_at < :day_ago OR created_at <= (SELECT created_at FROM key_checks WHERE key_id = :current_key_id))`);
+
+const DAY_MS = 86_400_000;
 
 export function createKeyCheckStore(database: Database): KeyCheckStore {
   return {
     list: () => database.read(() => all(LIST, {})),
     add: async (check) => void (await database.write(() => run(ADD, { ...check, now: database.now() }))),
-    delete: async (keyId) => void (await database.write(() => run(DELETE, { keyId }))),
+    delete: async (keyId, currentKeyId) =>
+      void (await database.write(() => run(DELETE, { keyId, currentKeyId, dayAgo: database.now() - DAY_MS }))),
   };
 }

@@ -19,13 +19,13 @@ export type KeyedStore = Pick<Store, "keyChecks" | "sealedRows">;
 
 /**
  * Checks the key file against the store; every process that seals does this at start. Adds a key check for the current
- * key if the store has none, and deletes those of unused keys. Rejects with KeyMismatchError as `judgeKeys()` does,
+ * key if the store has none, and deletes those of unused older keys. Rejects with KeyMismatchError as `judgeKeys()` does,
  * before anything is written.
  */
 export async function verifyKeys(store: KeyedStore, sealer: Sealer): Promise<void> {
   const { unused, hasCurrent } = await judgeKeys(store, sealer);
-  for (const keyId of unused) await store.keyChecks.delete(keyId);
   if (!hasCurrent) await store.keyChecks.add(createKeyCheck(sealer));
+  for (const keyId of unused) await store.keyChecks.delete(keyId, sealer.currentKeyId);
 }
 
 /**

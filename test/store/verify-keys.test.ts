@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SealKey } from "../../src/sealing/keyring.js";
 import { createSealer, type Sealer } from "../../src/sealing/seal.js";
 import type { Store } from "../../src/store/store.js";
-import { KeyMismatchError, verifyKeys } from "../../src/store/verify-keys.js";
+import { KeyMismatchError, probeKeys, verifyKeys } from "../../src/store/verify-keys.js";
 import { keyForTest, keyringForTest } from "../oauth/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
 import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
@@ -112,6 +112,18 @@ describe.each(STORES)("$name", ({ createBed }) => {
       expect([await start(K2), await checkedKeys()]).toEqual(["started", ["k2"]]);
       await fill(sealerOf(K2));
       expect(await start(K1)).toContain('sealed under key "k2"');
+    });
+
+    it("keeps the check of a newer key, which another process begins to rotate to, for a day", async () => {
+      await start(K1);
+      await fill(sealerOf(K1));
+      await start(K2, K1);
+      await at.run("UPDATE key_checks SET created_at = created_at - 1 WHERE key_id = 'k1'");
+      expect([await start(K1), await checkedKeys()]).toEqual(["started", ["k1", "k2"]]);
+      await expect(probeKeys(store, sealerOf(K1))).rejects.toThrow('Key "k2" does not open the store');
+      await at.run("UPDATE key_checks SET created_at = created_at - ?", 86_400_001);
+      expect([await start(K1), await checkedKeys()]).toEqual(["started", ["k1"]]);
+      await probeKeys(store, sealerOf(K1));
     });
 
     it("starts although single values are damaged: they concern one user each", async () => {
