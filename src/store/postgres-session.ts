@@ -150,7 +150,7 @@ function queriesOf(client: pg.PoolClient): Queries {
     async answer(query) {
       const { rows, rowCount, fields } = await send(client, postgresQuery(query));
       if (query.kind === "run") return rowCount ?? 0;
-      const decoded = decodeRows(rows, fields);
+      const decoded = decodeRows(query, rows, fields);
       return query.kind === "all" ? decoded : decoded[0];
     },
     send: (text, values = []) => send(client, { text, values: [...values] }),
@@ -207,13 +207,18 @@ function encoded(name: string, value: unknown): unknown {
   return typeof value === "string" && OTHERS_TEXT.has(name) ? Buffer.from(value) : value;
 }
 
+/** By statement: to make one for a connection takes 15 µs, and to build a row with it less than one. */
+const rowBuilders = new WeakMap<Query["statement"], ReturnType<typeof createRowBuilder>>();
+
 /** Builds the rows, and decodes text that is kept as bytes. */
-function decodeRows(rows: unknown[][], fields: readonly pg.FieldDef[]): object[] {
+function decodeRows({ statement }: Query, rows: unknown[][], fields: readonly pg.FieldDef[]): object[] {
+  const rowFrom = rowBuilders.get(statement) ?? createRowBuilder(fields.map(({ name }) => name));
+  rowBuilders.set(statement, rowFrom);
   const texts = fields.flatMap(({ name }, at) => (OTHERS_TEXT.has(name) ? [at] : []));
   for (const row of rows) {
     for (const at of texts) if (Buffer.isBuffer(row[at])) row[at] = row[at].toString();
   }
-  return rows.map(createRowBuilder(fields.map(({ name }) => name)));
+  return rows.map(rowFrom);
 }
 
 /** The value of a parameter. Throws when it was not passed. */
