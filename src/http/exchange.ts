@@ -1,5 +1,5 @@
 import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
+import { constants, type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Stream } from "node:http2";
 import type { Writable } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { bytesFromAddress } from "../lib/address-list.js";
@@ -272,9 +272,15 @@ export function leaveRest(request: HttpRequest, response: HttpResponse): void {
     response.shouldKeepAlive = false;
     return;
   }
-  const { stream } = response;
-  // The answer is complete; only the rest of the request is not wanted (RFC 9113 section 8.1).
-  stream.once("finish", () => stream.close(constants.NGHTTP2_NO_ERROR));
+  closeAfterAnswer(request, response.stream);
+}
+
+/** Closes an HTTP/2 stream once its answer is complete, if the rest of its request is not wanted (RFC 9113 section 8.1). */
+export function closeAfterAnswer(request: HttpRequest, stream: ServerHttp2Stream): void {
+  // Of the stream, since a node:http2 response finishes only when its stream is closed.
+  stream.once("finish", () => {
+    if (!request.complete) stream.close(constants.NGHTTP2_NO_ERROR);
+  });
 }
 
 /** A budget for the bytes that are held. */

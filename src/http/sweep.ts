@@ -1,7 +1,7 @@
 import { ServerResponse } from "node:http";
 import { constants, type Http2Session, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import type { HttpRequest, HttpResponse } from "./exchange.js";
+import { closeAfterAnswer, type HttpRequest, type HttpResponse } from "./exchange.js";
 import { DEFAULT_LIMITS, type ListenerLimits } from "./limits.js";
 
 /**
@@ -217,12 +217,8 @@ export function isLongUpload(exchange: object | undefined): boolean {
 export function discardRestAfter(request: HttpRequest, response: HttpResponse): void {
   if (!(response instanceof ServerResponse)) {
     const { stream } = response;
-    // The stream, since a node:http2 response finishes only when its stream is closed.
-    stream.once("finish", () => {
-      allowed.delete(stream);
-      // The answer is complete; only the rest of the request is not wanted (RFC 9113 section 8.1).
-      if (!request.complete) stream.close(constants.NGHTTP2_NO_ERROR);
-    });
+    stream.once("finish", () => allowed.delete(stream));
+    closeAfterAnswer(request, stream);
     return;
   }
   response.once("finish", () => {
