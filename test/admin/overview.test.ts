@@ -12,6 +12,7 @@ import type { AdminOptions } from "../../src/admin/standard-methods.js";
 import { createCallers } from "../support/callers.js";
 import { ADMIN_TOKENS, type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { FAILING, failRefresh } from "../support/refresh-failure.js";
+import { unhandledRejectionsOf } from "../support/unhandled-rejections.js";
 import { startWebhookReceiver } from "../support/webhook-receiver.js";
 import { createAdminClients } from "./admin-bed.js";
 import { bearer } from "./bearer.js";
@@ -132,13 +133,10 @@ describe("GetOverview", () => {
     const applications = { ...harness.store.applications, publicKeyOf: () => Promise.reject(new Error("lost")) };
     const store = { ...harness.store, applications };
     const told = { store, sealer: harness.sealer, now: Date.now, problems: () => [], diskRoom: () => setImmediate() };
-    const unhandled: unknown[] = [];
-    const note = (reason: unknown) => void unhandled.push(reason);
-    process.on("unhandledRejection", note);
     const { getOverview } = createOverviewService(told as unknown as AdminOptions);
-    await expect(getOverview?.({} as never, {} as never)).rejects.toThrow("lost");
-    await setImmediate();
-    process.off("unhandledRejection", note);
+    const unhandled = await unhandledRejectionsOf(() =>
+      expect(getOverview?.({} as never, {} as never)).rejects.toThrow("lost"),
+    );
     expect(unhandled).toEqual([]);
   });
 });

@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import { getHeapSpaceStatistics } from "node:v8";
 import { describe, expect, it } from "vitest";
 import { RelayError } from "../../src/model/errors.js";
@@ -7,6 +6,7 @@ import { newConnectionFrom } from "../../src/oauth/store-answer.js";
 import { parseTokenResponse } from "../../src/oauth/token-response.js";
 import type { Sealer } from "../../src/sealing/seal.js";
 import { collectGarbage, collectNewGarbage } from "../support/collect-garbage.js";
+import { unhandledRejectionsOf } from "../support/unhandled-rejections.js";
 import { sealerForTest } from "./sealer-for-test.js";
 import { tokenSourceForTest } from "./token-source-for-test.js";
 
@@ -86,14 +86,11 @@ describe("accessToken()", () => {
   });
 
   it("leaves no rejection unhandled, which would end the process, when the caller has gone before the refresh fails", async () => {
-    const unhandled: unknown[] = [];
-    const note = (reason: unknown) => void unhandled.push(reason);
-    process.on("unhandledRejection", note);
     const source = tokenSourceForTest({ sealer, now: () => NOW + 3_600_000 });
     const ended = connectionForTest({ expires_in: 3600, refresh_token: "r" });
-    await expect(source.accessToken(ended, AbortSignal.abort(new Error("gone")))).rejects.toThrow("gone");
-    await setImmediate();
-    process.off("unhandledRejection", note);
+    const unhandled = await unhandledRejectionsOf(() =>
+      expect(source.accessToken(ended, AbortSignal.abort(new Error("gone")))).rejects.toThrow("gone"),
+    );
     expect(unhandled).toEqual([]);
   });
 
