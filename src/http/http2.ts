@@ -1,4 +1,5 @@
 import http2, {
+  constants,
   type Http2ServerRequest,
   type Http2ServerResponse,
   type ServerHttp2Session,
@@ -28,7 +29,7 @@ export function createHttp2(
     const peer = sessions.get(stream.session as ServerHttp2Session);
     if (peer !== undefined) peer.activeMs = connections.nowMs;
     streams.set(stream, connections.nowMs);
-    stream.on("close", forget);
+    stream.on("close", forget).on("aborted", endIfAbandoned);
     if (peer === undefined || mayBegin(peer)) dispatch(expectation, req, res);
     else peer.queue.push(() => !stream.destroyed && dispatch(expectation, req, res));
   };
@@ -42,6 +43,14 @@ export function createHttp2(
     server.once("session", (session) => beginSession(session, socket, limits, connections));
     server.emit("connection", socket);
   };
+}
+
+/**
+ * A client that cancels its request with NO_ERROR (RFC 9113 section 8.1) has gone, as with any other code. node:http2
+ * would pass what has arrived as the whole body, and would wait for somebody to read it before it reports the end.
+ */
+function endIfAbandoned(this: ServerHttp2Stream): void {
+  if (this.rstCode === constants.NGHTTP2_NO_ERROR) this.destroy();
 }
 
 /** Most requests of one connection to start in one turn of the event loop: a packet may hold a hundred. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { type HttpRequest, type HttpResponse, readBody, watchCaller } from "../../src/http/exchange.js";
 import * as h2 from "./frames.js";
-import { connectHttp2, connectRaw, request, reset, sendGood, sendRaw, start } from "./support.js";
+import { connectHttp2, connectRaw, gate, request, reset, sendGood, sendRaw, start } from "./support.js";
 
 const { frame } = h2;
 const WHOLE = h2.END_HEADERS | h2.END_STREAM;
@@ -122,6 +123,23 @@ describe("a hostile HTTP/2 client", () => {
     expect(session.remoteSettings).toMatchObject({ maxConcurrentStreams: 7, maxHeaderListSize: 16_384 });
     expect(session.remoteSettings.initialWindowSize).toBe(256 * 1024);
     expect(session.state.remoteWindowSize).toBe(1024 * 1024);
+  });
+
+  it.each([0, 8])("has not sent a whole body when it cancels with code %i", async (code) => {
+    const memory = { reserve: () => true, release() {}, whenEvicted() {} };
+    const begun = gate();
+    let read: Promise<unknown> | undefined;
+    const handler = (req: HttpRequest, res: HttpResponse) => {
+      read = readBody(req, 1_000, memory, watchCaller(res, memory));
+      req.once("data", begun.open);
+    };
+    const { port } = await start({ handler });
+    const { socket } = await connectRaw(port);
+    const head = frame(h2.HEADERS, h2.END_HEADERS, 1, h2.getBlock("x"));
+    socket.write(Buffer.concat([h2.HELLO, head, frame(h2.DATA, 0, 1, Buffer.from("beginning"))]));
+    await begun.opened;
+    socket.write(frame(h2.RST_STREAM, 0, 1, h2.uint32(code)));
+    await expect(read).rejects.toMatchObject({ reason: "CALL_FORMAT_ERROR" });
   });
 
   it("may go away at any moment", async () => {
