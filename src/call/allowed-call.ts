@@ -94,7 +94,7 @@ export async function requireAllowedCall(
     requirePlaceholders(egress.path, provider, { id_token: connection.idToken !== undefined });
   }
   const { connectionCallsPerMinute } = application;
-  if (connectionCallsPerMinute > 0) await requireRate(options, connection.id, connectionCallsPerMinute);
+  if (connectionCallsPerMinute > 0) await requireRate(options, rateKeyOf(connection), connectionCallsPerMinute);
   return { call, trace, provider, checked, egress, connection };
 }
 
@@ -117,6 +117,11 @@ async function requireRate({ rateLimiter }: AllowanceOptions, key: string, calls
   if (waitSeconds === 0) return;
   const limit = `${callsPerMinute} calls per minute`;
   throw new RelayError("RATE_LIMITED", `The limit of ${limit} is reached. Try again in ${waitSeconds} seconds.`);
+}
+
+/** Not the connection's id: a user who disconnects and connects again gets another one. */
+function rateKeyOf({ applicationId, providerName, userId }: Connection): string {
+  return `${applicationId} ${providerName} ${userId}`;
 }
 
 function requireCaller(options: AllowanceOptions, application: Application, call: Call, decided: Deciding): void {

@@ -47,6 +47,10 @@ describe("rate limits of an application", () => {
     expect(await call(application, "a")).not.toHaveProperty("errorType");
     expect(await call(application, "a")).toHaveProperty("errorType", "RATE_LIMITED");
     expect(await call(application, "b")).not.toHaveProperty("errorType");
+    const key = { applicationId: application.id, userId: "a", providerName: "sandbox" };
+    await harness.store.connections.delete(key, Date.now());
+    await harness.connect(application, "a");
+    expect(await call(application, "a")).toHaveProperty("errorType", "RATE_LIMITED");
   });
 
   it("are not counted for callers that are refused anyway", async () => {
