@@ -37,6 +37,7 @@ export function createDispatch(
   const acceptsHost = createHostMemory();
   const newCallId = createCallIds(Date.now);
   return (expectation, req, res) => {
+    if (spoken === 1) takeOriginForm(req);
     identify(req, res, newCallId);
     const refusal = decideRequest(spoken, req.httpVersionMajor, req.rawHeaders, limits, acceptsHost);
     if (refusal !== undefined) return answer(res, refusal.status, refusal.text);
@@ -49,6 +50,24 @@ export function createDispatch(
       fail(res, error);
     }
   };
+}
+
+/** What clients send to a proxy: scheme, host, and the rest. */
+const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)(.*)$/is;
+
+/** Rewrites a target in absolute form to path and query; its host replaces Host (RFC 9112 section 3.2.2). */
+function takeOriginForm(request: HttpRequest): void {
+  const { url = "", headers, rawHeaders } = request;
+  const [, host, rest = ""] = (url.startsWith("/") ? undefined : ABSOLUTE_FORM.exec(url)) ?? [];
+  if (host === undefined) return;
+  request.url = rest.startsWith("/") ? rest : `/${rest}`;
+  headers.host = host;
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (isHostField(rawHeaders[at] as string)) rawHeaders[at + 1] = host;
+}
+
+function isHostField(name: string): boolean {
+  return name.length === 4 && name.toLowerCase() === "host";
 }
 
 /** Answers 500 if no head was sent yet; otherwise ends the answer so that it cannot be taken for a complete one. */
@@ -215,7 +234,7 @@ export function decideHost(
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string;
     if (name === ":authority") authority = rawHeaders[index + 1];
-    else if (name.length === 4 && name.toLowerCase() === "host") {
+    else if (isHostField(name)) {
       if (host !== undefined) return "The request has more than one Host; send one.";
       host = rawHeaders[index + 1];
     }

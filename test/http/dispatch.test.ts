@@ -122,3 +122,29 @@ describe("a handler that fails", () => {
     expect((await closed).match(/^HTTP\/1\.1 /gm)).toHaveLength(1);
   });
 });
+
+describe("a target in absolute form", () => {
+  const targetOf: Handler = (req, res) => res.end(`${req.url} at ${req.headers.host}`);
+
+  it.each([
+    ["http://relay.test:1/a?b=c", "/a?b=c at relay.test:1"],
+    ["HTTPS://relay.test?b", "/?b at relay.test"],
+    ["http://relay.test", "/ at relay.test"],
+  ])("is that of its path, and its host replaces Host: %s", async (target, expected) => {
+    const { port } = await start({ handler: targetOf });
+    const answer = await sendRaw(port, `GET ${target} HTTP/1.1\r\nhost: other\r\nConnection: close\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(answer).toContain(expected);
+  });
+
+  it.each([
+    ["http:///a", "Host: x"],
+    ["http://[/a", "Host: x"],
+    ["http://user@relay.test/a", "Host: x"],
+    ["http://relay.test/a", "X-A: no host"],
+    ["http://relay.test/a", "Host: x\r\nHost: x"],
+  ])("is refused with 400 where its host, or Host, is not valid: %s with %s", async (target, field) => {
+    const { port } = await start({ handler: targetOf });
+    expect(await sendRaw(port, `GET ${target} HTTP/1.1\r\n${field}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 400 /);
+  });
+});

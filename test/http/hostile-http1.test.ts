@@ -76,7 +76,6 @@ describe("a hostile HTTP/1 client", () => {
     ["I18 __proto__", `${GET}Host: x\r\n__proto__: x\r\nConnection: close${END}`],
     ["HTTP/1.0 with Host", `GET / HTTP/1.0\r\nHost: x${END}`],
     ["a target that is no URL", `GET //[%zz:99999 HTTP/1.1\r\nHost: x\r\nConnection: close${END}`],
-    ["a target with a malformed host", `GET http://[/ HTTP/1.1\r\nHost: x\r\nConnection: close${END}`],
   ])("is served: %s", async (_name, bytes) => {
     const { port, faults } = await start();
     expect(await sendRaw(port, bytes)).toMatch(/^HTTP\/1\.1 200 /);

@@ -123,8 +123,10 @@ describe("a request that hides another one", () => {
 
 describe("a request target of another form", () => {
   it.each([
-    ["absolute-form", "http://relay/via/plain/HOST/a", 404],
-    ["absolute-form of the provider", "http://HOST/via/plain/HOST/a", 404],
+    ["absolute-form", "http://relay/via/plain/HOST/a", 200],
+    ["absolute-form of the provider", "http://HOST/a", 404],
+    ["absolute-form with a user", "http://relay@HOST/via/plain/HOST/a", 400],
+    ["absolute-form of another scheme", "ftp://relay/via/plain/HOST/a", 404],
     ["two slashes in front", "//via/plain/HOST/a", 404],
     ["another case", "/VIA/plain/HOST/a", 404],
     ["an encoded name", "/%76ia/plain/HOST/a", 404],
