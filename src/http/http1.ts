@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import type { Dispatch, Expectation, OnFault } from "./dispatch.js";
 import { NamedResponse } from "./exchange.js";
 import type { ListenerLimits } from "./limits.js";
-import { type Connections, discardRest, isLongUpload, type NewestExchange } from "./sweep.js";
+import { type Connections, discardRest, isLongUpload, LINGER_MS, type NewestExchange } from "./sweep.js";
 
 /** Certificate chain and private key, PEM. */
 export interface TlsMaterial {
@@ -56,8 +56,8 @@ export function createHttp1(
   server.on("request", begin.bind(undefined, "none"));
   server.on("checkContinue", begin.bind(undefined, "continue"));
   server.on("checkExpectation", begin.bind(undefined, "unknown"));
-  server.on("clientError", createClientErrorListener(connections, limits.lingerMs, onFault));
-  server.on("connect", (_req, socket) => refuseConnect(socket as Socket, connections, limits.lingerMs));
+  server.on("clientError", createClientErrorListener(connections, onFault));
+  server.on("connect", (_req, socket) => refuseConnect(socket as Socket, connections));
   // The first bytes of a new connection are parsed even while it is paused, so wait.
   const acceptInTurn = (socket: Socket) => {
     if (connections.held !== undefined) setImmediate(acceptInTurn, socket);
@@ -265,9 +265,8 @@ function withoutStackTraces(listener: CloseListener): CloseListener {
 }
 
 /** Refuses CONNECT: the relay is not a tunnel (RFC 9110 section 9.3.6). */
-function refuseConnect(socket: Socket, connections: Connections, lingerMs: number): void {
-  if (mayAnswer(socket, connections.exchanges.get(socket)?.response))
-    refuseSocket(socket, "405 Method Not Allowed", lingerMs);
+function refuseConnect(socket: Socket, connections: Connections): void {
+  if (mayAnswer(socket, connections.exchanges.get(socket)?.response)) refuseSocket(socket, "405 Method Not Allowed");
   else socket.destroy();
 }
 
@@ -288,14 +287,13 @@ const TOO_SLOW = "ERR_HTTP_REQUEST_TIMEOUT";
 /** Creates the 'clientError' listener: sends a short answer if it can still be read as one, then ends the socket. */
 function createClientErrorListener(
   connections: Connections,
-  lingerMs: number,
   onFault: OnFault,
 ): (error: ClientError, socket: Socket) => void {
   return (error, socket) => {
     if (GONE.has(error.code)) return void socket.destroy();
     // node:http reports this once for each request.
     if (error.code === TOO_SLOW && isLongUpload(connections.exchanges.get(socket)?.response)) return;
-    // The rest of a refused request also causes errors here, chunk by chunk, until `lingerMs` has passed.
+    // The rest of a refused request also causes errors here, chunk by chunk, until `LINGER_MS` have passed.
     if (socket.writableEnded) return;
     delete error.rawPacket;
     if (error.code !== CUT_SHORT) onFault("client", error);
@@ -303,7 +301,7 @@ function createClientErrorListener(
     if (isAnswered(exchange?.response)) return void socket.destroySoon();
     // Without an exchange it is a TLS handshake that failed: the client would not understand.
     if (exchange === undefined || !mayAnswer(socket, exchange.response)) return void socket.destroy();
-    refuseSocket(socket, statusLineOf(error.code), lingerMs);
+    refuseSocket(socket, statusLineOf(error.code));
   };
 }
 
@@ -316,13 +314,13 @@ function isAnswered(newest: ServerResponse | undefined): boolean {
 }
 
 /**
- * Writes a bare answer, ends the connection, and destroys it after `lingerMs`. Until then input is read and discarded:
+ * Writes a bare answer, ends the connection, and destroys it after {@link LINGER_MS}. Until then input is read and discarded:
  * a socket closed with unread input resets the connection, and the client loses the answer (RFC 9112 section 9.6).
  */
-function refuseSocket(socket: Socket, statusLine: string, lingerMs: number): void {
+function refuseSocket(socket: Socket, statusLine: string): void {
   socket.end(`HTTP/1.1 ${statusLine}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
   socket.resume();
-  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once("close", () => clearTimeout(timer));
 }
 

@@ -17,8 +17,6 @@ export interface ListenerLimits {
   readonly sessionIdleTimeoutMs: number;
   /** How often an HTTP/2 connection without new requests is pinged; closed without an answer in `headersTimeoutMs`. */
   readonly probeIntervalMs: number;
-  /** How long a refused connection stays readable, so that the client can read the refusal before a reset. */
-  readonly lingerMs: number;
   /** Size of a request's header section in bytes; with HTTP/2 counted as RFC 9113 section 6.5.2 does. */
   readonly maxHeaderBytes: number;
   /** Fields in a header section, pseudo-header fields of HTTP/2 included. */
@@ -67,8 +65,6 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   sessionIdleTimeoutMs: 120_000,
   /** A client that broke the protocol and vanished is kept little longer than headersTimeoutMs. A ping is 17 bytes. */
   probeIntervalMs: 15_000,
-  /** One slow round trip. */
-  lingerMs: 1_000,
   /** Node's own default; browsers and proxies stay below 8 KiB. */
   maxHeaderBytes: 16 * 1024,
   /** Browsers behind two proxies send about 40. */

@@ -2,7 +2,7 @@ import { ServerResponse } from "node:http";
 import { constants, type Http2Session, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { closeAfterAnswer, type HttpRequest, type HttpResponse } from "./exchange.js";
-import { DEFAULT_LIMITS, type ListenerLimits } from "./limits.js";
+import type { ListenerLimits } from "./limits.js";
 
 /**
  * Enforces timeouts that node:http and node:http2 lack, or that would cost every call: it walks all connections at
@@ -228,6 +228,12 @@ export function discardRestAfter(request: HttpRequest, response: HttpResponse): 
 }
 
 /**
+ * How long a connection stays readable after its last answer, so that the client can read that before a reset, in
+ * milliseconds: one slow round trip.
+ */
+export const LINGER_MS = 1_000;
+
+/**
  * Discards the rest of a request.
  *
  * @param done called when the rest has arrived; the socket is destroyed if it does not arrive in time.
@@ -236,7 +242,7 @@ export function discardRest(request: HttpRequest, done: () => void = () => {}): 
   const { socket } = request;
   request.removeAllListeners("data");
   request.resume();
-  const timer = setTimeout(() => socket.destroy(), DEFAULT_LIMITS.lingerMs);
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   const settle = () => {
     clearTimeout(timer);
     // The connection may carry thousands of such requests.

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { connectRaw, reset, sendGood, sendRaw, start } from "./support.js";
 
 const GET = "GET / HTTP/1.1\r\n";
@@ -99,7 +99,9 @@ describe("a hostile HTTP/1 client", () => {
   });
 
   it("is let go as soon as it closes its side after a refusal", async () => {
-    const { listener, port } = await start({ limits: { lingerMs: 600_000 } });
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { listener, port } = await start();
     const rest = "a".repeat(1_000_000);
     expect(await sendRaw(port, `CONNECT x:1 HTTP/1.1\r\nHost: x:1${END}${rest}`)).toMatch(/^HTTP\/1\.1 405 /);
     expect(await sendRaw(port, `${GET}Host : x${END}${rest}`)).toMatch(/^HTTP\/1\.1 400 /);
