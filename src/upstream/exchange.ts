@@ -38,11 +38,14 @@ export function fieldsFromRaw(raw: readonly Buffer[]): AnswerFields {
     if (is(name, "content-length")) contentLength = Number(value) || 0;
     else if (is(name, "content-encoding")) contentEncoding = joined(contentEncoding, value);
     else if (is(name, "transfer-encoding")) transferEncoding = joined(transferEncoding, value);
-    else if (is(name, "connection")) isLast ||= is(value.trim(), "close");
+    else if (is(name, "connection")) isLast ||= CLOSE.test(value);
   }
   const isDelimited = contentLength !== undefined || transferEncoding !== undefined;
   return { lines, contentLength: contentLength ?? 0, contentEncoding, transferEncoding, isDelimited, isLast };
 }
+
+/** Connection is a list (RFC 9110 section 7.6.1). */
+const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 
 /** The first value of a field; empty if it is missing. `name` is lower-case. */
 export function headerValue(lines: readonly string[], name: string): string {

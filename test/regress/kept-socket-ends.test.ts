@@ -7,6 +7,7 @@ const NOTICES: ReadonlyArray<readonly [string, (socket: Socket) => void]> = [
   ["its end", (socket) => socket.end()],
   ["a reset", (socket) => socket.resetAndDestroy()],
   ["a 408", (socket) => socket.end("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")],
+  ["a 408 that closes and more", (socket) => socket.end("HTTP/1.1 408 No\r\nConnection: x-a, Close\r\n\r\nlate")],
   ["a 408 of HTTP/1.0", (socket) => socket.end("HTTP/1.0 408 Request Time-out\r\nConnection: close\r\n\r\nlate")],
 ];
 
