@@ -40,7 +40,7 @@ export function createHttp2(
   return (socket) => {
     // As on a listening HTTP/2 server: a client that ends its side has disconnected, and its calls end.
     socket.allowHalfOpen = false;
-    server.once("session", (session) => beginSession(session, socket, limits, connections));
+    server.once("session", (session) => beginSession(session, socket, connections));
     server.emit("connection", socket);
   };
 }
@@ -70,29 +70,31 @@ function beginTurn(peer: SessionPeer): void {
   for (const begin of next) begin();
 }
 
+/** Body bytes a client may send ahead on one stream: 10 MiB in 2 s at a round trip of 50 ms; 64 KiB would take 8 s. */
+const STREAM_WINDOW_BYTES = 256 * 1024;
+/** The same on all streams of a connection: four uploads at full speed. One connection can make us buffer as much. */
+const SESSION_WINDOW_BYTES = 1024 * 1024;
+
 function serverOptions(limits: ListenerLimits): http2.ServerOptions {
   return {
-    maxSessionMemory: limits.maxSessionMemoryMb,
-    maxSessionInvalidFrames: limits.maxSessionInvalidFrames,
-    maxSessionRejectedStreams: limits.maxSessionRejectedStreams,
+    // In units of 1,000,000 bytes, with answers that wait to be sent; above it new streams are reset. It is above
+    // RELAY_MAX_BUFFERED_BYTES (256 MiB), which bounds the answers of all connections and refuses with a message.
+    maxSessionMemory: 280,
+    // Frames sent by mistake. A correct client sends none; one whose stream we reset has a few in flight.
+    maxSessionInvalidFrames: 100,
     // decideRequest() answers 431 to a few too many; a header section far beyond it resets the stream.
     maxHeaderListPairs: limits.maxHeaders + 28,
     settings: {
       enablePush: false,
-      initialWindowSize: limits.streamWindowBytes,
+      initialWindowSize: STREAM_WINDOW_BYTES,
       maxConcurrentStreams: limits.maxConcurrentStreams,
       maxHeaderListSize: limits.maxHeaderBytes,
     },
   };
 }
 
-function beginSession(
-  session: ServerHttp2Session,
-  socket: Socket,
-  limits: ListenerLimits,
-  { sessions, nowMs }: Connections,
-): void {
+function beginSession(session: ServerHttp2Session, socket: Socket, { sessions, nowMs }: Connections): void {
   sessions.set(session, { socket, activeMs: nowMs, begun: 0, queue: [] });
   session.on("close", () => sessions.delete(session));
-  session.setLocalWindowSize(limits.sessionWindowBytes);
+  session.setLocalWindowSize(SESSION_WINDOW_BYTES);
 }

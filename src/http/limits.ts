@@ -34,19 +34,6 @@ export interface ListenerLimits {
   readonly maxQueuedRequests: number;
   /** Concurrent streams on one HTTP/2 connection. */
   readonly maxConcurrentStreams: number;
-  /**
-   * Memory of one HTTP/2 connection in units of 1,000,000 bytes, including answers that wait to be sent. Above it new
-   * streams are reset.
-   */
-  readonly maxSessionMemoryMb: number;
-  /** Frames that HTTP/2 lets a peer send by mistake on one connection before it is closed. */
-  readonly maxSessionInvalidFrames: number;
-  /** Streams refused on one HTTP/2 connection before it is closed. */
-  readonly maxSessionRejectedStreams: number;
-  /** Body bytes a client may send ahead on one HTTP/2 stream. */
-  readonly streamWindowBytes: number;
-  /** Body bytes a client may send ahead on all streams of one HTTP/2 connection. */
-  readonly sessionWindowBytes: number;
 }
 
 /** The defaults, each with its reason. */
@@ -83,17 +70,4 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   maxQueuedRequests: 5_000,
   /** RFC 9113 section 6.5.2 recommends no fewer than 100; more only helps attackers (CVE-2023-44487). */
   maxConcurrentStreams: 100,
-  /**
-   * Above RELAY_MAX_BUFFERED_BYTES (256 MiB), which bounds the answers of all connections and refuses with a message.
-   * Node's default, 10, is less than one large answer.
-   */
-  maxSessionMemoryMb: 280,
-  /** A correct client sends none; a client whose stream we reset has a few in flight. Node's default is 1,000. */
-  maxSessionInvalidFrames: 100,
-  /** Node's default: a client that has not read our settings yet may be refused that often. */
-  maxSessionRejectedStreams: 100,
-  /** 10 MiB in 2 s at a round trip of 50 ms; the protocol's default of 64 KiB takes 8 s. */
-  streamWindowBytes: 256 * 1024,
-  /** Four uploads at full speed; it is also what one connection can make us buffer. */
-  sessionWindowBytes: 1024 * 1024,
 };
