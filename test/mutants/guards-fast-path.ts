@@ -12,7 +12,11 @@ export const FAST_PATH_GUARDS: readonly Guard[] = [
     ],
     AGAINST,
   ),
-  guard("fast path: pages that may read", ["if (origin !== undefined) await", "if (false) await"], AGAINST),
+  guard(
+    "fast path: pages that may read",
+    ["if (request.headers.origin !== undefined) await", "if (false) await"],
+    AGAINST,
+  ),
   guard("fast path: other methods", [' || method !== "POST"', ""], AGAINST),
   guard("fast path: compressed requests", ['encoding === undefined || encoding === "identity"', "true"], AGAINST),
   guard("fast path: longest timeout", [" && timeoutMs <= MAX_TIMEOUT_MS", ""], AGAINST),

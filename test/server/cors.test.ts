@@ -200,11 +200,13 @@ describe.each(PROTOCOLS)("%s for a browser", (_protocol, fields, frame) => {
   });
 
   it("allows everything that clients in browsers send", async () => {
-    const asked = await preflight(RPC, PAGE);
+    const asked = await preflight(RPC, PAGE, "");
     expect(asked.headers["access-control-allow-methods"]).toBe("POST");
     const allowed = String(asked.headers["access-control-allow-headers"]).toLowerCase().split(", ");
     const sent = ["content-type", "connect-protocol-version", "connect-timeout-ms", "grpc-timeout", "x-grpc-web"];
     expect(allowed).toEqual(expect.arrayContaining([...sent, "x-user-agent", "authorization", "x-partner-key"]));
+    const own = await preflight(RPC, PAGE, "traceparent,x-request-id");
+    expect(own.headers["access-control-allow-headers"]).toBe("traceparent,x-request-id");
   });
 
   it("lets a listed page read what is wrong with a call", async () => {

@@ -71,8 +71,7 @@ async function answerCall(
   const address = options.clientAddress(request);
   const memory = options.budget.open(clientNetworkOf(address));
   const signal = watchCaller(response, memory);
-  const { origin } = request.headers;
-  if (origin !== undefined) await allowPage(options.listsOrigin, origin, response);
+  if (request.headers.origin !== undefined) await allowPage(options, request, response);
   const reading = await readMessage(request, isPrefixed(form), options.maxRequestBytes, memory, signal);
   if (reading === undefined) {
     if (!isGone(signal)) response.destroy();

@@ -13,7 +13,7 @@ import {
 import type { Budget, Reservation } from "../../call/budget.js";
 import type { CallOrigin } from "../../call/call.js";
 import { callerGone, isGone } from "../../call/outcome.js";
-import type { ListsOrigin } from "../../http/cors.js";
+import { answerOriginPreflight, corsFieldsIfListed, type ListsOrigin } from "../../http/cors.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import {
   answerPlain,
@@ -29,7 +29,6 @@ import {
 import { LARGE_BYTES } from "../../lib/chunks.js";
 import { packageVersion } from "../../lib/process.js";
 import { overloaded, RelayError } from "../../model/errors.js";
-import { answerOriginPreflight, corsFieldsIfListed } from "../rest/preflight.js";
 import { originOf } from "../rest/read-call.js";
 import { type Agent, callTool, INSTRUCTIONS, type Message, readMessage, type ToolOptions, toolsFor } from "./tools.js";
 

@@ -1,5 +1,5 @@
 import { callerFieldsOf, callerFrom } from "../../applications/caller.js";
-import { corsHeaders, decideCors, isListed, type ListsOrigin, preflightHeaders } from "../../http/cors.js";
+import { allowPreflight, corsFieldsAt, isListed, type ListsOrigin } from "../../http/cors.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../../http/exchange.js";
 import { namedKeysOf, parseCallQuery, type Route } from "./read-call.js";
 
@@ -29,47 +29,12 @@ export async function answerPreflight(
   const isAllowed =
     publicKey === "" && origin !== undefined && mayNameNone(route)
       ? await isListed(listsOrigin, origin)
-      : decideCors(origin, await originsOrNone(allowedOrigins, publicKey ?? ""));
+      : await lists(allowedOrigins, publicKey ?? "", origin);
   if (origin === undefined || !isAllowed) {
     answerPlain(response, 403, "This origin is not on the application's list of allowed origins.", { vary: "Origin" });
     return;
   }
   allowPreflight(request, response, origin, { methods: route.method, headers: "content-type" });
-}
-
-/** What to allow in the answer to a preflight. */
-interface AllowedRequest {
-  readonly methods: string;
-  /** Header names to allow when those that the preflight requests are missing or malformed. */
-  readonly headers: string;
-}
-
-/**
- * The same where nothing names an application: any application that lists the origin is enough. The request itself is
- * judged by its own application's list.
- */
-export async function answerOriginPreflight(
-  { listsOrigin }: Pick<BrowserOrigins, "listsOrigin">,
-  request: HttpRequest,
-  response: HttpResponse,
-  allowed: AllowedRequest,
-): Promise<void> {
-  const { origin = "" } = request.headers;
-  if (await isListed(listsOrigin, origin)) return allowPreflight(request, response, origin, allowed);
-  answerPlain(response, 403, "No application lists this origin.", { vary: "Origin" });
-}
-
-/** Allows the header names that a preflight asks for. */
-function allowPreflight(
-  request: HttpRequest,
-  response: HttpResponse,
-  origin: string,
-  { methods, headers }: AllowedRequest,
-): void {
-  const asked = request.headers["access-control-request-headers"];
-  const allowed = typeof asked === "string" && /^[\w, -]{1,2048}$/.test(asked) ? asked : headers;
-  response.writeHead(204, { vary: "Origin", ...preflightHeaders(origin, { methods, headers: allowed }) });
-  response.end();
 }
 
 /** CORS fields of a call's own answer. */
@@ -82,25 +47,7 @@ export async function corsFieldsFor(
   const { origin } = request.headers;
   if (origin === undefined) return undefined;
   const publicKey = publicKeyOf(request, route, queryText) ?? onlyPublicKeyIn(queryText);
-  return corsFieldsAt(origin, decideCors(origin, await originsOrNone(allowedOrigins, publicKey)));
-}
-
-/**
- * CORS fields of an answer; undefined when the client is not a browser. As for Connect, any application that lists the
- * origin is enough: the call is performed only for an origin on its own application's list, and a page must be able to
- * read why it was refused.
- */
-export async function corsFieldsIfListed(
-  { listsOrigin }: Pick<BrowserOrigins, "listsOrigin">,
-  { headers: { origin } }: HttpRequest,
-): Promise<Record<string, string> | undefined> {
-  return origin === undefined ? undefined : corsFieldsAt(origin, await isListed(listsOrigin, origin));
-}
-
-/** CORS fields for a browser at `origin`. */
-function corsFieldsAt(origin: string, isAllowed: boolean): Record<string, string> {
-  if (!isAllowed) return { vary: "Origin" };
-  return { vary: "Origin", ...corsHeaders(origin), "access-control-expose-headers": "x-request-id" };
+  return corsFieldsAt(origin, await lists(allowedOrigins, publicKey, origin));
 }
 
 /**
@@ -127,11 +74,14 @@ function onlyPublicKeyIn(queryText: string): string {
   return keys.length === 1 ? (keys[0] ?? "") : "";
 }
 
-/** When the store cannot be read, no origin is allowed; the row of the call itself says why. */
-async function originsOrNone(allowedOrigins: AllowedOrigins, publicKey: string): Promise<readonly string[]> {
+/**
+ * Whether an application lists the origin, which is compared exactly (RFC 6454). When the store cannot be read, none
+ * does; the row of the call itself says why.
+ */
+async function lists(allowedOrigins: AllowedOrigins, publicKey: string, origin: string | undefined): Promise<boolean> {
   try {
-    return publicKey === "" ? [] : await allowedOrigins(publicKey);
+    return origin !== undefined && publicKey !== "" && (await allowedOrigins(publicKey)).includes(origin);
   } catch {
-    return [];
+    return false;
   }
 }

@@ -18,9 +18,8 @@ import {
 import { RelayService } from "../../../gen/relay/v1/relay_pb.js";
 import type { Budget, Reservation } from "../../call/budget.js";
 import { isUtf8Charset, parseMediaType } from "../../call/text.js";
-import { corsHeaders, isListed, type ListsOrigin, preflightHeaders } from "../../http/cors.js";
+import { answerOriginPreflight, corsFieldsIfListed, type ListsOrigin } from "../../http/cors.js";
 import {
-  answerPlain,
   clientNetworkOf,
   DRAIN_FACTOR,
   type HttpRequest,
@@ -107,7 +106,11 @@ async function answer(
   // Watch of the health service and reflection are long-lived, and hold hardly any memory.
   if (parts === undefined) memory.release();
   try {
-    if (await answeredAsPreflight(options.listsOrigin, request, response)) return;
+    if (request.headers.origin !== undefined) {
+      // Browsers that use Connect or gRPC-Web. A preflight names no application: the public key is in the message.
+      if (request.method === "OPTIONS") return await answerOriginPreflight(options, request, response, ALLOWED);
+      await allowPage(options, request, response);
+    }
     const values = options.contextValues(request, address, memory, signal);
     const body = createRequestBody(request, readAhead);
     const asked = universalRequestFromNodeRequest(request, response, undefined, values);
@@ -243,41 +246,17 @@ async function drain(chunks: AsyncIterator<Uint8Array>, announced: number, maxBy
   }
 }
 
-const ALLOWED_HEADERS = [...cors.allowedHeaders, "Authorization", "X-Partner-Key"].join(", ");
+const ALLOWED = { methods: "POST", headers: [...cors.allowedHeaders, "Authorization", "X-Partner-Key"].join(", ") };
 const EXPOSED_HEADERS = [...cors.exposedHeaders, "X-Request-Id"].join(", ");
 
 /**
- * CORS for browsers that use Connect or gRPC-Web. A preflight names no application (the public key is in the message),
- * so an origin that any active application lists passes here; the call itself is then judged by its own application's
- * list. When the store cannot be read, no origin is allowed; the row of a call says why.
- *
- * Returns true when the request was a preflight and is answered.
+ * Sets the CORS fields with which scripts of a listed origin can read the answer; not for a client that is no browser.
  */
-async function answeredAsPreflight(
-  listsOrigin: ListsOrigin,
+export async function allowPage(
+  options: Pick<RpcAdapterOptions, "listsOrigin">,
   request: HttpRequest,
   response: HttpResponse,
-): Promise<boolean> {
-  const { origin } = request.headers;
-  if (origin === undefined) return false;
-  if (request.method !== "OPTIONS") {
-    await allowPage(listsOrigin, origin, response);
-    return false;
-  }
-  response.setHeader("vary", "Origin");
-  if (!(await isListed(listsOrigin, origin))) {
-    answerPlain(response, 403, "No application lists this origin.");
-    return true;
-  }
-  response.writeHead(204, preflightHeaders(origin, { methods: "POST", headers: ALLOWED_HEADERS }));
-  response.end();
-  return true;
-}
-
-/** Sets the CORS fields with which scripts of a listed origin can read the answer. */
-export async function allowPage(listsOrigin: ListsOrigin, origin: string, response: HttpResponse): Promise<void> {
-  response.setHeader("vary", "Origin");
-  if (!(await isListed(listsOrigin, origin))) return;
-  const fields = { ...corsHeaders(origin), "access-control-expose-headers": EXPOSED_HEADERS };
-  for (const [name, value] of Object.entries(fields)) response.setHeader(name, value);
+): Promise<void> {
+  const fields = await corsFieldsIfListed(options, request, EXPOSED_HEADERS);
+  for (const [name, value] of Object.entries(fields ?? {})) response.setHeader(name, value);
 }
