@@ -1,22 +1,15 @@
 import { type Bytes, type Chunks, createChunks } from "../lib/chunks.js";
-import {
-  type ConnectorOptions,
-  createConnector,
-  createResolver,
-  createTrust,
-  type Resolve,
-  type SelfAddress,
-} from "./connector.js";
+import { createConnector, createResolver, createTrust, type Resolve, type SelfAddress } from "./connector.js";
 import { type ContentCoding, decodeBody, parseContentCodings } from "./decode.js";
-import { type AnswerFields, type AnswerLimits, Exchange } from "./exchange.js";
+import { type AnswerFields, Exchange } from "./exchange.js";
 import { relayError } from "./failure.js";
-import { Pool, type PoolOptions } from "./pool.js";
+import { Pool } from "./pool.js";
 import { ReadPace } from "./pooled-socket.js";
 import { ORIGIN_LIMITS, type Upstream, type UpstreamAnswer, type UpstreamRequest } from "./request.js";
 import { StreamedExchange } from "./streamed-exchange.js";
 
 /** How the relay calls providers. */
-export interface UpstreamOptions {
+export interface UpstreamOptions extends Partial<typeof DEFAULTS> {
   /** Whether 127.0.0.0/8 and ::1 may be dialled, even with http: development and tests only. */
   readonly allowLoopback: boolean;
   /**
@@ -24,50 +17,8 @@ export interface UpstreamOptions {
    * `origin`: handshakes are the most expensive part of a call.
    */
   readonly reuse?: "origin" | "connection" | "never";
-  /**
-   * How long a kept-alive socket rests after an answer before it carries another call, in milliseconds. Default 10:
-   * stray answers of real servers are 1 to 5 ms late. With 32 concurrent callers a call takes 45 µs of this process
-   * without a rest, 61 µs with 10 ms and 66 to 73 µs with 20 ms: more sockets are in use, and their memory is not in
-   * the CPU's caches.
-   */
-  readonly quietMs?: number;
-  /**
-   * How long no socket to an origin is reused after a stray answer, in milliseconds. Default ten minutes: a server that
-   * sends one will send another.
-   */
-  readonly distrustMs?: number;
   /** Called with the origin of a stray answer. */
   readonly onStray?: (origin: string) => void;
-  /** DNS, TCP and TLS of a new socket, in milliseconds. Default 5,000: a healthy provider needs far less. */
-  readonly connectTimeoutMs?: number;
-  /** Resolving one name, in milliseconds. Default 3,000, which leaves time to connect within the connect timeout. */
-  readonly dnsTimeoutMs?: number;
-  /**
-   * How long an idle socket is kept, in milliseconds. Default 60,000: enough for a person who reads between two calls.
-   * Shorter where the provider says so, or was seen to close sockets earlier.
-   */
-  readonly keepAliveTimeoutMs?: number;
-  /** Longest body of an answer in bytes, before and after decoding. Default 10 MiB, as RELAY_MAX_RESPONSE_BYTES. */
-  readonly maxResponseBytes?: number;
-  /** Largest head of an answer in bytes. Default 16 KiB, as Node.js. */
-  readonly maxHeaderBytes?: number;
-  /** Most header lines of an answer. Default 100. */
-  readonly maxHeaderCount?: number;
-  /** Most interim (1xx) answers to one request. Default 16. */
-  readonly maxInformational?: number;
-  /** Concurrent calls to one origin; more wait in a queue. Default as RELAY_MAX_ORIGIN_CALLS. */
-  readonly maxConcurrent?: number;
-  /** Calls that may wait in the queue of one origin. Default as RELAY_MAX_ORIGIN_WAITING. */
-  readonly maxWaiting?: number;
-  /**
-   * Longest time without a byte of a streamed answer while the relay is reading, in milliseconds. Default 120,000:
-   * event streams send a comment every 15 to 30 s, and slow models think for a minute.
-   */
-  readonly streamIdleTimeoutMs?: number;
-  /** Longest streamed answer in total, in milliseconds. Default one day: longer ones can be requested again. */
-  readonly streamTimeoutMs?: number;
-  /** Origins with kept sockets; the least recently used is evicted. Default 1,024. */
-  readonly maxPools?: number;
   /** Resolves a host name. Default: DNS, see `createResolver`. */
   readonly resolve?: Resolve;
   /** PEM certificates to trust in addition to the usual roots. */
@@ -76,10 +27,47 @@ export interface UpstreamOptions {
   readonly selfAddresses?: () => readonly SelfAddress[];
 }
 
-interface Settings extends ConnectorOptions, AnswerLimits, Omit<PoolOptions, "connect"> {
-  readonly sharesByConnection: boolean;
-  readonly maxPools: number;
-}
+/** Limits of calls to providers, with their defaults and the reason for each. Times in milliseconds. */
+const DEFAULTS = {
+  /**
+   * How long a kept-alive socket rests after an answer before it carries another call: stray answers of real servers
+   * are 1 to 5 ms late. With 32 concurrent callers a call takes 45 µs of this process without a rest, 61 µs with 10 ms
+   * and 66 to 73 µs with 20 ms: more sockets are in use, and their memory is not in the CPU's caches.
+   */
+  quietMs: 10,
+  /** How long no socket to an origin is reused after a stray answer: a server that sends one will send another. */
+  distrustMs: 600_000,
+  /** DNS, TCP and TLS of a new socket: a healthy provider needs far less. */
+  connectTimeoutMs: 5000,
+  /** Resolving one name, which leaves time to connect within the connect timeout. */
+  dnsTimeoutMs: 3000,
+  /**
+   * How long an idle socket is kept: enough for a person who reads between two calls. Shorter where the provider says
+   * so, or was seen to close sockets earlier.
+   */
+  keepAliveTimeoutMs: 60_000,
+  /** Longest body of an answer in bytes, before and after decoding; as RELAY_MAX_RESPONSE_BYTES. */
+  maxResponseBytes: 10 * 1024 * 1024,
+  /** Largest head of an answer in bytes, as Node.js. */
+  maxHeaderBytes: 16 * 1024,
+  /** Most header lines of an answer. */
+  maxHeaderCount: 100,
+  /** Most interim (1xx) answers to one request. */
+  maxInformational: 16,
+  /** Concurrent calls to one origin, and calls that may wait in its queue. */
+  ...ORIGIN_LIMITS,
+  /**
+   * Longest time without a byte of a streamed answer while the relay is reading: event streams send a comment every 15
+   * to 30 s, and slow models think for a minute.
+   */
+  streamIdleTimeoutMs: 120_000,
+  /** Longest streamed answer in total: one day, since longer ones can be requested again. */
+  streamTimeoutMs: 86_400_000,
+  /** Origins with kept sockets; the least recently used is evicted. */
+  maxPools: 1024,
+};
+
+type Settings = ReturnType<typeof settingsFrom>;
 
 /** Creates the HTTP client for providers: the only code that connects to them. */
 export function createUpstream(options: UpstreamOptions): Upstream {
@@ -127,29 +115,14 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   };
 }
 
-function settingsFrom(options: UpstreamOptions): Settings {
-  const dnsTimeoutMs = options.dnsTimeoutMs ?? 3000;
-  const reuse = options.reuse ?? "origin";
+function settingsFrom({ reuse, ca, ...options }: UpstreamOptions) {
+  const limits = { ...DEFAULTS, ...options };
   return {
-    allowLoopback: options.allowLoopback,
-    selfAddresses: options.selfAddresses ?? (() => []),
-    resolve: options.resolve ?? createResolver(dnsTimeoutMs),
-    secureContext: createTrust(options.ca),
-    dnsTimeoutMs,
-    quietMs: options.quietMs ?? 10,
-    distrustMs: options.distrustMs ?? 600_000,
-    onStray: options.onStray ?? (() => {}),
-    connectTimeoutMs: options.connectTimeoutMs ?? 5000,
-    keepAliveTimeoutMs: options.keepAliveTimeoutMs ?? 60_000,
-    maxResponseBytes: options.maxResponseBytes ?? 10 * 1024 * 1024,
-    maxHeaderBytes: options.maxHeaderBytes ?? 16 * 1024,
-    maxHeaderCount: options.maxHeaderCount ?? 100,
-    maxInformational: options.maxInformational ?? 16,
-    maxConcurrent: options.maxConcurrent ?? ORIGIN_LIMITS.maxConcurrent,
-    maxWaiting: options.maxWaiting ?? ORIGIN_LIMITS.maxWaiting,
-    maxPools: options.maxPools ?? 1024,
-    streamIdleTimeoutMs: options.streamIdleTimeoutMs ?? 120_000,
-    streamTimeoutMs: options.streamTimeoutMs ?? 86_400_000,
+    selfAddresses: () => [],
+    resolve: createResolver(limits.dnsTimeoutMs),
+    onStray: () => {},
+    ...limits,
+    secureContext: createTrust(ca),
     once: reuse === "never",
     pace: new ReadPace(),
     sharesByConnection: reuse === "connection",

@@ -72,22 +72,18 @@ function joined(before: string | undefined, value: string): string {
   return before === undefined ? value : `${before}, ${value}`;
 }
 
-/** Time limits of a streamed answer, in milliseconds. */
-interface StreamLimits {
-  /** Longest time without a byte from the provider while the relay is reading. */
-  readonly streamIdleTimeoutMs: number;
-  /** Longest time in total. */
-  readonly streamTimeoutMs: number;
-}
-
 /** Limits of an answer. */
-export interface AnswerLimits extends StreamLimits {
+export interface AnswerLimits {
   /** Longest body in bytes, before and after decoding. */
   readonly maxResponseBytes: number;
   /** Most field lines of one head. */
   readonly maxHeaderCount: number;
   /** Most interim (1xx) answers before the final one. */
   readonly maxInformational: number;
+  /** Longest time without a byte of a streamed answer while the relay is reading, in milliseconds. */
+  readonly streamIdleTimeoutMs: number;
+  /** Longest time of a streamed answer in total, in milliseconds. */
+  readonly streamTimeoutMs: number;
 }
 
 /** Methods that have the same effect when repeated (RFC 9110 section 9.2.2). */

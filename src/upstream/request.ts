@@ -3,7 +3,7 @@ import type { Bytes } from "../lib/chunks.js";
 import type { CallerSignal } from "../model/caller-signal.js";
 
 /** Default limits of calls to one origin, per process: together well below the default of RELAY_MAX_IN_FLIGHT. */
-export const ORIGIN_LIMITS = { maxConcurrent: 200, maxWaiting: 400 } as const;
+export const ORIGIN_LIMITS = { maxConcurrent: 200, maxWaiting: 400 };
 
 /** A streamed request body. */
 export interface StreamedBody {
