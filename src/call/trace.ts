@@ -1,5 +1,5 @@
 import { isActive } from "../applications/caller.js";
-import { createCallTimes } from "../http/identity.js";
+import { timeOfCallId } from "../http/identity.js";
 import { RelayError } from "../model/errors.js";
 import type { EndedCall } from "../records/call-block.js";
 import type { CallCapture, ResponseToCapture } from "../records/call-capture.js";
@@ -193,11 +193,10 @@ interface RecordingOptions {
 
 /** Creates the sink that records every call of a known application. */
 export function createCallRecorder({ records, captures, figures, now }: RecordingOptions): CallSink {
-  const timeOf = createCallTimes();
   return (told, trace, outcome) => {
     const { applicationId, callId } = told;
     if (applicationId === undefined) return;
-    const startedAt = timeOf(callId) ?? Math.round(now() - told.totalMs);
+    const startedAt = timeOfCallId(callId) ?? Math.round(now() - told.totalMs);
     const ended = endedCallFrom(told, applicationId, trace, startedAt);
     records.add(ended);
     figures.add(applicationId, told.provider, countedCallFrom(ended, told.headMs));

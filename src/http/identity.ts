@@ -33,19 +33,6 @@ export function timeOfCallId(callId: string): number | undefined {
   return Number.isNaN(time) ? undefined : time;
 }
 
-/** {@link timeOfCallId} with a cache of the last prefix, for calls that end mostly in the order in which they began. */
-export function createCallTimes(): (callId: string) => number | undefined {
-  let prefix: string | undefined;
-  let time: number | undefined;
-  return (callId) => {
-    if (prefix !== undefined && callId.startsWith(prefix)) return time;
-    time = timeOfCallId(callId);
-    // The time and the version, which calls in the same millisecond share.
-    prefix = time === undefined ? undefined : callId.slice(0, VERSION_AT + 1);
-    return time;
-  };
-}
-
 /** The ids of a request in answers, logs and traces. */
 export interface Identity {
   /** New for each request, so that it is unique. */
