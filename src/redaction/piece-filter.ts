@@ -53,8 +53,8 @@ export const AHEAD_BYTES = 128;
 /** Most bytes that are searched at once, without those that follow. */
 export const PART_BYTES: number = SEARCH.inputBytes() - AHEAD_BYTES;
 
-/** Bytes that are looked up at once. */
-const GRAM = 4;
+/** Bytes that are looked up at once: the length of the shortest text that can be found. */
+export const GRAM = 4;
 /** Larger steps need a larger table: it holds at least so many pieces of each text. */
 const MAX_STEP = 16;
 /** With two bits set for each piece, there is one false positive in a few thousand lookups. */
@@ -75,7 +75,7 @@ const MIN_ESCAPED_LENGTH = 12;
 const LINE_LETTERS = 1;
 
 /**
- * Creates a filter for texts of at least eight bytes, in which `+` also stands for `-` and `/` for `_`.
+ * Creates a filter for texts of at least {@link GRAM} bytes, in which `+` also stands for `-` and `/` for `_`.
  *
  * It looks only at the four-byte piece at every `step`th byte. Any run longer than a step has a piece there, wherever
  * it is. A text interrupted only once, by an escape or a line break, has such a run before or after it. Where escapes
@@ -93,8 +93,8 @@ export function createPieceFilter(
   const { shortest, letters, isOdd } = surveyOf(texts, more);
   const isStrict = shortest < MIN_ESCAPED_LENGTH || isOdd;
   const lost = isStrict ? LINE_LETTERS : ESCAPE_LETTERS;
-  const longestStep = (shortest - LINE_LETTERS) / 2 - GRAM + 1;
-  const step = Math.max(1, Math.min(maxStep, 2 ** Math.floor(Math.log2(longestStep))));
+  const longestStep = Math.max(1, (shortest - LINE_LETTERS) / 2 - GRAM + 1);
+  const step = Math.min(maxStep, 2 ** Math.floor(Math.log2(longestStep)));
   const reach = step + lost + GRAM;
   /** How many pieces of a text may be the first one met: in its first run, or in the next one. */
   const pieces = 2 * step + GRAM + LINE_LETTERS;

@@ -251,7 +251,8 @@ class Reading extends Unescape {
   }
 
   protected take(byte: number, start: number, end: number): void {
-    if (byte === LF || byte === CR) {
+    // Undone, a password with `\n` in it has a line break of its own.
+    if ((byte === LF || byte === CR) && this.#automaton.follow(this.#state, byte) === 0) {
       this.#breakLine(byte);
       return;
     }

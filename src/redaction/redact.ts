@@ -1,8 +1,8 @@
 import { bufferOf, NOTHING } from "../lib/chunks.js";
 import { createAutomaton } from "./automaton.js";
-import { createPieceFilter } from "./piece-filter.js";
+import { createPieceFilter, GRAM } from "./piece-filter.js";
 import { createStreamRedactor, type StreamRedactor } from "./redact-stream.js";
-import { canonical, hasLead, Unescape } from "./unescape.js";
+import { BACKSLASH, canonical, hasLead, Unescape } from "./unescape.js";
 
 /** Masks secrets in what a provider sent back. */
 export interface Redactor {
@@ -124,7 +124,7 @@ function spellingsOf(secret: string): Spellings {
   const twice = secret.length > MAX_WRITTEN_LENGTH ? [] : base64.slice(0, 3).flatMap(base64Of);
   const encoded = [...base64, ...twice].filter(({ length }) => length > MIN_SECRET_LENGTH);
   return {
-    whole: [...plain.filter(({ length }) => length >= MIN_SECRET_LENGTH), utf16Of(secret), ...encoded],
+    whole: [...plain.filter(({ length }) => length >= GRAM), utf16Of(secret), ...encoded],
     encoded,
   };
 }
@@ -145,20 +145,45 @@ function rests({ encoded }: Spellings): Uint8Array[] {
   return encoded.map((text) => text.subarray(1));
 }
 
-/**
- * The secret itself, with `+` for each space as in a form, and escaped for HTML: Go also escapes `+`, Handlebars `=`,
- * others `/` or both.
- */
+/** The secret itself, with `+` for each space as in a form, as JSON in ASCII, and escaped for HTML. */
 function unencodedForms(secret: string): string[] {
   if (PLAIN.test(secret)) return [secret];
-  const html = secret.replace(/[&<>"]/g, (sign) => HTML_NAMES[sign] as string);
-  const equals = html.replaceAll("=", "&#x3D;");
-  const escaped = [html, html.replaceAll("+", "&#43;"), equals];
-  const slashes = [html, equals].map((text) => text.replaceAll("/", "&#x2F;"));
-  return [...new Set([secret, secret.replaceAll(" ", "+"), ...escaped, ...slashes])];
+  // No token is so long and has quotes; ten texts of six times its length would take a tenth of a second.
+  const isOdd = secret.length > MAX_WRITTEN_LENGTH && /["'`]/.test(secret);
+  const pages = isOdd ? [] : HTML_ESCAPES.map((names) => htmlOf(secret, names));
+  return [...new Set([secret, secret.replaceAll(" ", "+"), asciiJson(secret), ...pages])];
 }
 
-const HTML_NAMES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+/** Split and joined: replacing each by itself takes four times as long where there are many. */
+function htmlOf(secret: string, names: Readonly<Record<string, string>>): string {
+  return Object.entries(names).reduce((text, [sign, name]) => text.split(sign).join(name), secret);
+}
+
+const NAMES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+/** How software escapes text for HTML, named after one of those that do. The ampersand comes first. */
+const HTML_ESCAPES: ReadonlyArray<Readonly<Record<string, string>>> = [
+  /* Java */ NAMES,
+  /* Go */ { ...NAMES, '"': "&#34;", "'": "&#39;" },
+  /* Go's templates */ { ...NAMES, '"': "&#34;", "'": "&#39;", "+": "&#43;" },
+  /* Ruby */ { ...NAMES, "'": "&#39;" },
+  /* PHP */ { ...NAMES, "'": "&#039;" },
+  /* Python */ { ...NAMES, "'": "&#x27;" },
+  /* Underscore */ { ...NAMES, "'": "&#x27;", "`": "&#x60;" },
+  /* OWASP */ { ...NAMES, "'": "&#x27;", "/": "&#x2F;" },
+  /* Handlebars */ { ...NAMES, "'": "&#x27;", "`": "&#x60;", "=": "&#x3D;" },
+  /* Mustache */ { ...NAMES, "'": "&#39;", "`": "&#x60;", "=": "&#x3D;", "/": "&#x2F;" },
+];
+
+/** As JSON in ASCII. `Reading` undoes each half of a surrogate pair by itself, and so does `undone()`. */
+function asciiJson(secret: string): string {
+  const hexOf = (unit: string) => unit.charCodeAt(0).toString(16).padStart(4, "0");
+  return jsonOf(secret).replace(/[^\x20-\x7e]/g, (unit) => `\\u${hexOf(unit)}`);
+}
+
+function jsonOf(secret: string): string {
+  return JSON.stringify(secret).slice(1, -1);
+}
 
 /** UTF-16 without the last zero byte, so that it occurs in either byte order. */
 function utf16Of(secret: string): Uint8Array {
@@ -172,13 +197,13 @@ function canonicalText(text: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** The forms that software encodes in base64: plain, escaped for JSON, percent-encoded. */
+/** The forms that software encodes in base64: plain, escaped for JSON, also in ASCII, percent-encoded. */
 function writtenForms(secret: string): string[] {
   if (PLAIN.test(secret) || secret.length > MAX_WRITTEN_LENGTH) return [secret];
-  const json = JSON.stringify(secret).slice(1, -1);
+  const json = jsonOf(secret);
   const url = encodeURIComponent(secret.toWellFormed());
   const lower = url.replace(/%../g, (triplet) => triplet.toLowerCase());
-  return [...new Set([secret, json, json.replaceAll("/", "\\/"), url, lower])];
+  return [...new Set([secret, json, json.replaceAll("/", "\\/"), asciiJson(secret), url, lower])];
 }
 
 /** As UTF-8 and, unless it is ASCII, as Latin-1, the encoding of header fields. */
@@ -188,13 +213,16 @@ function bytesOf(text: string): Buffer[] {
   return isAscii ? [utf8] : [utf8, Buffer.from(text, "latin1")];
 }
 
-/** Undoes whatever looks like an escape in the secret itself, as `Reading` does in the answer. */
+/**
+ * Undoes whatever looks like an escape in the secret itself, as `Reading` does in the answer. Leaves out a backslash at
+ * the end: with what follows it in the answer, it may look like an escape.
+ */
 function undone(text: Uint8Array): Uint8Array {
   if (!hasLead(text)) return text;
   const all = new Undone();
-  for (const [at, byte] of text.entries()) all.push(byte, at);
+  for (let at = 0; at < text.length; at++) all.push(text[at] as number, at);
   all.flush(text.length);
-  return Uint8Array.from(all.bytes);
+  return Uint8Array.from(all.bytes.slice(0, all.bytes.findLastIndex((byte) => byte !== BACKSLASH) + 1));
 }
 
 class Undone extends Unescape {

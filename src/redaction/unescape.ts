@@ -112,7 +112,7 @@ export abstract class Unescape {
   }
 }
 
-const BACKSLASH = 0x5c;
+export const BACKSLASH = 0x5c;
 const PERCENT = 0x25;
 const LETTER_U = 0x75;
 const ROOM = 256;

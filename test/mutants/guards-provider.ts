@@ -106,7 +106,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard("redaction, body", ["if (first === -1) return input;", "return input;"], "redaction/redact"),
   guard(
     "redaction, filter",
-    ["(shortest - LINE_LETTERS) / 2 - GRAM + 1;", "shortest + GRAM;"],
+    ["(shortest - LINE_LETTERS) / 2 - GRAM + 1);", "shortest + GRAM);"],
     "redaction/piece-filter",
   ),
   guard(
@@ -130,16 +130,36 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     "redaction/redact",
   ),
   guard("redaction, UTF-16", ["utf16Of(secret), ...encoded", "...encoded"], "redaction/spellings"),
-  guard("redaction, in HTML", ['html.replaceAll("+", "&#43;")', "html"], "redaction/spellings"),
+  guard("redaction, in HTML", ['"+": "&#43;"', ""], "redaction/spellings"),
+  guard("redaction, in HTML, quotes", ['\'"\': "&#34;", "\'": "&#39;" }', "}"], "redaction/spellings"),
+  guard("redaction, as JSON in ASCII", ["asciiJson(secret), ...pages", "...pages"], "redaction/spellings"),
+  guard(
+    "redaction, a backslash at the end",
+    [".slice(0, all.bytes.findLastIndex((byte) => byte !== BACKSLASH) + 1)", ""],
+    "redaction/spellings",
+  ),
+  guard(
+    "redaction, secrets that look escaped",
+    ["plain.filter(({ length }) => length >= GRAM)", "plain.filter(({ length }) => length >= MIN_SECRET_LENGTH)"],
+    "redaction/spellings",
+  ),
+  guard(
+    "redaction, secrets with a line break",
+    ["&& this.#automaton.follow(this.#state, byte) === 0", ""],
+    "redaction/spellings",
+  ),
   guard("redaction, base64 of base64", ["[...base64, ...twice].filter(", "[...base64].filter("], "redaction/spellings"),
   guard(
     "redaction, base64 of what JSON and URLs escape",
-    ['return [...new Set([secret, json, json.replaceAll("/", "\\\\/"), url, lower])];', "return [secret];"],
+    [
+      'return [...new Set([secret, json, json.replaceAll("/", "\\\\/"), asciiJson(secret), url, lower])];',
+      "return [secret];",
+    ],
     "redaction/spellings",
   ),
   guard(
     "redaction, base64 in lines",
-    ["if (byte === LF || byte === CR) {", "if (byte === LF - 9) {"],
+    ["if ((byte === LF || byte === CR) && this", "if (byte === LF - 9 && this"],
     "redaction/spellings",
   ),
   guard(

@@ -17,6 +17,14 @@ function percent(text: string): string {
   return text.replace(/./gs, (one) => `%${one.charCodeAt(0).toString(16)}`);
 }
 
+function raw(text: string): string {
+  return text;
+}
+
+function json(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
 function base64(text: string): string {
   return Buffer.from(text).toString("base64");
 }
@@ -52,19 +60,22 @@ describe("createRedactor()", () => {
   });
 
   it.each([
-    ["Go", (token: string) => token.replaceAll("&", "&amp;").replaceAll("+", "&#43;")],
-    ["Handlebars", (token: string) => token.replaceAll("&", "&amp;").replaceAll("=", "&#x3D;")],
-    [
-      "Mustache",
-      (token: string) =>
-        token.replaceAll("&", "&amp;").replace(/[=/]/g, (sign) => (sign === "=" ? "&#x3D;" : "&#x2F;")),
-    ],
-    ["Underscore", (token: string) => token.replaceAll("&", "&amp;").replaceAll("/", "&#x2F;")],
-    ["PHP", (token: string) => token.replaceAll("&", "&amp;")],
-  ])("takes out a token in HTML as %s escapes it", (_what, written) => {
-    for (const token of ["ya29.a0/AfB_by+C~x-eQ==", "abc&def/ghi+jkl=="]) {
-      const page = Buffer.from(`<p>The token ${written(token)} is not valid</p>`);
-      expect(createRedactor([token]).bytes(page).toString()).toBe("<p>The token [redacted] is not valid</p>");
+    ["Java", { '"': "&quot;" }],
+    ["Go", { '"': "&#34;", "'": "&#39;" }],
+    ["Go's templates", { '"': "&#34;", "'": "&#39;", "+": "&#43;" }],
+    ["Ruby", { '"': "&quot;", "'": "&#39;" }],
+    ["PHP", { '"': "&quot;", "'": "&#039;" }],
+    ["Python", { '"': "&quot;", "'": "&#x27;" }],
+    ["Underscore", { '"': "&quot;", "'": "&#x27;", "`": "&#x60;" }],
+    ["OWASP", { '"': "&quot;", "'": "&#x27;", "/": "&#x2F;" }],
+    ["Handlebars", { '"': "&quot;", "'": "&#x27;", "`": "&#x60;", "=": "&#x3D;" }],
+    ["Mustache", { '"': "&quot;", "'": "&#39;", "`": "&#x60;", "=": "&#x3D;", "/": "&#x2F;" }],
+  ] satisfies [string, Record<string, string>][])("takes out a secret in HTML as %s escapes it", (_what, names) => {
+    for (const secret of ["ya29.a0/AfB_by+C~x-eQ==", "abc&def/ghi+jkl==", `it's a "p<wd>" of \`mine\` + 1/2 = x`]) {
+      const all: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", ...names };
+      const written = secret.replace(/[^\w ]/g, (sign) => all[sign] ?? sign);
+      const page = Buffer.from(`<p>The token ${written} is not valid</p>`);
+      expect(createRedactor([secret]).bytes(page).toString()).toBe("<p>The token [redacted] is not valid</p>");
     }
   });
 
@@ -126,6 +137,36 @@ describe("createRedactor()", () => {
       const lines = (token.match(new RegExp(`.{1,${width}}`, "g")) ?? []).join("\r\n");
       expect(createRedactor([token]).text(`a ${lines} b`)).toBe("a [redacted] b");
     }
+  });
+
+  it.each([
+    ["a line break, escaped", "C0rrect\\nHorse\\r\\nBattery"],
+    ["two line breaks, escaped", "abc\\n\\n   defghi"],
+    ["many line breaks, escaped", "ab\\ncd\\nef\\ngh\\nij\\nkl"],
+    ["a percent-encoded line break", "pass%0Aword12"],
+    ["escapes that leave less than eight characters", "ab%12cd%20"],
+  ])("takes out a secret with what looks like %s", (_what, secret) => {
+    for (const spell of [raw, json, (text: string) => json(json(text)), encodeURIComponent, unicode, percent])
+      expect(createRedactor([secret]).text(`{"a":"b ${spell(secret)}"}`)).toBe('{"a":"b [redacted]"}');
+  });
+
+  it("takes out a secret that ends with a backslash, which may look like an escape of what follows", () => {
+    const redactor = createRedactor(["Tr0ub4dor&3\\"]);
+    expect(redactor.text('"Tr0ub4dor&3\\\\"')).toBe('"[redacted]\\\\"');
+    expect(redactor.text("a=Tr0ub4dor%263%5C&n=1")).toBe("a=[redacted]%5C&n=1");
+  });
+
+  it.each([
+    ["letters of one byte of latin1", "pässwörd-Größe"],
+    ["letters of the basic plane", "пароль-密码-€"],
+    ["letters beyond it", "p😀ssw😀rd-one"],
+  ])("takes out a secret with %s, as text and as JSON in ASCII, in base64 as well", (_what, secret) => {
+    const redactor = createRedactor([secret]);
+    const ascii = (text: string) => json(text).replace(/[^\x20-\x7e]/g, unicode);
+    for (const spell of [raw, ascii, (text: string) => json(ascii(text)), encodeURIComponent])
+      expect(redactor.text(`{"a":"b ${spell(secret)}"}`)).toBe('{"a":"b [redacted]"}');
+    for (const spell of [raw, ascii, encodeURIComponent])
+      expect(redactor.text(base64(`a ${spell(secret)} b`))).toContain("[redacted]");
   });
 
   it("takes out base64 with escaped letters, and base64 of base64", () => {
