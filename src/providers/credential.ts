@@ -234,10 +234,13 @@ export function isKeyField({ defaultHeaders }: Provider, field: string, sent: st
 
 type MemberSignal = Extract<ExpirySignal, { readonly member: string }>;
 
+/** Longest body that may be a signal, in bytes: errors are shorter, and a longer one is not parsed at once. */
+const MAX_SIGNAL_BYTES = 64 * 1024;
+
 /**
  * Whether an answer of the provider's API means that the access token is no longer valid, by the provider's
  * `expirySignals`. A plain 401 needs no signal and is not handled here. The body is parsed only where a signal of that
- * status names a member of it, which is rare.
+ * status names a member of it.
  *
  * @param isPastLifetime whether the token may have expired by its own lifetime, for signals that require it.
  */
@@ -247,7 +250,7 @@ export function isExpirySignal(provider: Provider, statusCode: number, body: Byt
   );
   const byMember = signals.filter((signal): signal is MemberSignal => signal.member !== undefined);
   if (byMember.length < signals.length) return true;
-  if (byMember.length === 0) return false;
+  if (byMember.length === 0 || body.length > MAX_SIGNAL_BYTES) return false;
   const text = body.concat();
   return isJson(text) && byMember.some((signal) => isInBody(signal, text));
 }

@@ -242,6 +242,11 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
     "providers/expiry-signal",
   ),
   guard(
+    "expiry: no long answer is parsed",
+    ["byMember.length === 0 || body.length > MAX_SIGNAL_BYTES", "byMember.length === 0"],
+    "providers/expiry-signal",
+  ),
+  guard(
     "values: the default of one that the connection is older than",
     ["values.find((value) => value.name === name)?.defaultValue || undefined", "undefined"],
     "providers/endpoint",

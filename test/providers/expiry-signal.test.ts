@@ -1,5 +1,5 @@
-import { describe, expect, it } from "vitest";
-import { bytesOf } from "../../src/lib/chunks.js";
+import { describe, expect, it, vi } from "vitest";
+import { bytesOf, createChunks } from "../../src/lib/chunks.js";
 import { isExpirySignal } from "../../src/providers/credential.js";
 import { providerFrom } from "./provider-for-test.js";
 
@@ -51,6 +51,15 @@ describe("isExpirySignal()", () => {
     const heard = (isPastLifetime: boolean) =>
       isExpirySignal(provider, 404, bytesOf(Buffer.from("{}")), isPastLifetime);
     expect([heard(false), heard(true)]).toEqual([false, true]);
+  });
+
+  it("does not join and parse a body that is longer than any error", () => {
+    const body = createChunks();
+    const join = vi.spyOn(body, "concat");
+    for (const piece of ['{"error":"token_expired","data":"', "x".repeat(70_000), '"}']) body.push(Buffer.from(piece));
+    expect(isExpirySignal(provider, 200, body, false)).toBe(false);
+    expect(isExpirySignal(provider, 498, body, false)).toBe(true);
+    expect(join).not.toHaveBeenCalled();
   });
 
   it("has none by default", () => {
