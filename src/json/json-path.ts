@@ -1,13 +1,10 @@
 import { createPace, SLICE_BYTES } from "../lib/chunks.js";
 import { atOnce, type Steps } from "../lib/turns.js";
-import { createJsonText, endInSteps, type JsonRange, type JsonText, spaceEnd, ValueScan } from "./json-scan.js";
+import { createJsonText, type JsonRange, ValueScan } from "./json-scan.js";
 import { kindAt, textAt } from "./json-slice.js";
 
 /** The depth to which a request may be nested. Bounded because each segment takes stack. */
 const MAX_SEGMENTS = 64;
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const CLOSING_BRACKET = 0x5d;
 
 /** {@link pathInSteps} without pauses. */
 export function slicePath(bytes: Uint8Array, path: string): JsonRange | undefined {
@@ -25,14 +22,15 @@ export function slicePath(bytes: Uint8Array, path: string): JsonRange | undefine
 export function* pathInSteps(bytes: Uint8Array, path: string): Steps<JsonRange | undefined> {
   const segments = path.split(".");
   if (segments.length > MAX_SEGMENTS) return undefined;
-  const text = createJsonText(bytes, bytes.length);
-  const search: Search = { text, segments, scan: new ValueScan(text), mayPause: createPace(), found: undefined };
-  yield* searchValue(search, spaceEnd(text, 0), 0);
+  const scan = new ValueScan(createJsonText(bytes, bytes.length));
+  const search: Search = { bytes, segments, scan, mayPause: createPace(), found: undefined };
+  while (!scan.skip(SLICE_BYTES)) yield;
+  yield* searchValue(search, scan.at, 0);
   return search.found;
 }
 
 interface Search {
-  readonly text: JsonText;
+  readonly bytes: Uint8Array;
   readonly segments: readonly string[];
   readonly scan: ValueScan;
   readonly mayPause: (at: number) => boolean;
@@ -42,49 +40,44 @@ interface Search {
 /** Looks for the segments from `level` on in the value at `start`. Returns where the value ends. */
 function* searchValue(search: Search, start: number, level: number): Steps<number> {
   search.found = undefined;
-  const { text, segments, scan } = search;
+  const { bytes, segments, scan } = search;
   const segment = segments[level];
-  const kind = kindAt(text.bytes, start);
-  if (segment !== undefined && kind === "object") return yield* searchObject(search, start, level, segment);
-  if (segment !== undefined && kind === "array") return yield* searchArray(search, start, level, segment);
-  const end = yield* endInSteps(scan, start);
-  if (segment === undefined) search.found = { start, end };
-  return end;
+  const kind = kindAt(bytes, start);
+  if (segment !== undefined && (kind === "object" || kind === "array")) {
+    return yield* searchInside(search, start, level, segment, kind === "object");
+  }
+  scan.begin(start);
+  while (!scan.goOn(SLICE_BYTES)) yield;
+  if (segment === undefined) search.found = { start, end: scan.at };
+  return scan.at;
 }
 
-function* searchObject(search: Search, start: number, level: number, segment: string): Steps<number> {
-  const { text, scan } = search;
-  const { bytes, end } = text;
-  const wanted = Buffer.from(segment);
-  let at = spaceEnd(text, start + 1);
-  while (at < end && bytes[at] === QUOTE) {
-    // Not with endInSteps(): names are short, and a generator for each takes as long as the rest.
-    scan.begin(at);
-    while (!scan.goOn(SLICE_BYTES)) yield;
-    const name = { start: at, end: scan.at };
-    const valueStart = spaceEnd(text, spaceEnd(text, name.end) + 1);
-    const isWanted = isNamed(bytes, name, segment, wanted);
-    at = yield* isWanted ? searchValue(search, valueStart, level + 1) : endInSteps(scan, valueStart);
-    if (search.mayPause(at)) yield;
-    at = spaceEnd(text, at);
-    if (bytes[at] === COMMA) at = spaceEnd(text, at + 1);
+function* searchInside(
+  search: Search,
+  start: number,
+  level: number,
+  segment: string,
+  isObject: boolean,
+): Steps<number> {
+  const { bytes, scan, mayPause } = search;
+  const name = Buffer.from(segment);
+  const index = parseIndex(segment);
+  scan.begin(start + 1);
+  for (let count = 0; ; count++) {
+    let isWanted = count === index;
+    if (isObject) {
+      while (!scan.goOn(SLICE_BYTES)) yield;
+      isWanted = !scan.isOver && isNamed(bytes, { start: scan.start, end: scan.at }, segment, name);
+      scan.begin();
+    }
+    while (!scan.skip(SLICE_BYTES)) yield;
+    if (scan.isOver) return scan.at + 1;
+    if (isWanted) scan.begin(yield* searchValue(search, scan.at, level + 1));
+    // Not in a function: a generator for each value takes as long as the rest.
+    else while (!scan.goOn(SLICE_BYTES)) yield;
+    if (mayPause(scan.at)) yield;
+    scan.begin();
   }
-  return at + 1;
-}
-
-function* searchArray(search: Search, start: number, level: number, segment: string): Steps<number> {
-  const { text, scan } = search;
-  const { bytes, end } = text;
-  const wanted = parseIndex(segment);
-  let at = spaceEnd(text, start + 1);
-  for (let index = 0; at < end && bytes[at] !== CLOSING_BRACKET; index++) {
-    at = yield* index === wanted ? searchValue(search, at, level + 1) : endInSteps(scan, at);
-    if (search.mayPause(at)) yield;
-    at = spaceEnd(text, at);
-    if (bytes[at] !== COMMA) break;
-    at = spaceEnd(text, at + 1);
-  }
-  return at + 1;
 }
 
 /** Parses an array index in plain decimal, up to nine digits; undefined for anything else. */

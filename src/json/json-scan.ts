@@ -1,6 +1,3 @@
-import { SLICE_BYTES } from "../lib/chunks.js";
-import type { Steps } from "../lib/turns.js";
-
 /**
  * Index of the first byte in `from` … `end` that is a quote, a backslash or a control character: where a plain run of
  * a JSON string stops. `end` when there is none.
@@ -65,14 +62,8 @@ export function createJsonText(bytes: Uint8Array, end: number): JsonText {
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
+const COLON = 0x3a;
 const BACKSLASH = 0x5c;
-
-/** Where the value that starts at `start` ends. Not recursive, so depth costs no stack. */
-export function valueEnd(text: JsonText, start: number): number {
-  const first = text.bytes[start] as number;
-  if (first === QUOTE) return stringEnd(text, start);
-  return isOpening(first) ? containerEnd(text, start) : scalarEnd(text, start);
-}
 
 /** Where the string that begins with the quote at `start` ends: after its closing quote. */
 export function stringEnd({ bytes, view, end }: JsonText, start: number): number {
@@ -88,65 +79,58 @@ export function spaceEnd({ bytes, end }: JsonText, from: number): number {
   return at;
 }
 
-function containerEnd(text: JsonText, start: number): number {
-  const { bytes, end } = text;
-  let depth = 0;
-  let at = start;
-  while (at < end) {
-    const byte = bytes[at] as number;
-    if (byte === QUOTE) {
-      at = stringEnd(text, at);
-      continue;
-    }
-    at++;
-    if (isOpening(byte)) depth++;
-    else if (isClosing(byte) && --depth === 0) return at;
-  }
-  return end;
+/** `]` or `}`: they differ in the bit 0x20 only. */
+export function isClosing(byte: number | undefined): boolean {
+  return ((byte ?? 0) | 0x20) === 0x7d;
 }
 
-/** Numbers and literals stop at whitespace, a comma or a closing bracket. */
-function scalarEnd({ bytes, end }: JsonText, start: number): number {
-  let at = start;
-  while (at < end) {
-    const byte = bytes[at] as number;
-    if (byte <= 0x20 || byte === COMMA || isClosing(byte)) break;
-    at++;
-  }
-  return at;
-}
-
-/** `[` or `{`: they differ in the bit 0x20 only. */
-function isOpening(byte: number): boolean {
-  return (byte | 0x20) === 0x7b;
-}
-
-/** `]` or `}`: likewise. */
-function isClosing(byte: number): boolean {
-  return (byte | 0x20) === 0x7d;
-}
-
-/** Finds the end of a value of valid JSON incrementally, so that a long value does not block the event loop. */
+/**
+ * Finds the values of valid JSON one after the other, incrementally, so that neither a long value nor much white space
+ * blocks the event loop. Not recursive, so depth costs no stack.
+ */
 export class ValueScan {
+  /** Where the value begins, once found. */
+  start = 0;
   /** The current position; the end of the value, once found. */
   at = 0;
+  /** Whether no value follows: the scan is at a closing bracket, or at the end of the text. */
+  isOver = false;
   readonly #text: JsonText;
   #depth = 0;
+  #isInValue = false;
   #isInString = false;
 
   constructor(text: JsonText) {
     this.#text = text;
   }
 
-  /** Starts on the value at `start`. */
-  begin(start: number): void {
-    this.at = start;
+  /** Starts on the value from `from` on; by default on the one after the last. */
+  begin(from: number = this.at): void {
+    this.at = from;
     this.#depth = 0;
+    this.#isInValue = false;
     this.#isInString = false;
   }
 
-  /** Scans up to `bytes` more bytes. True when it has found the end. */
+  /** Skips up to `bytes` bytes of what stands before a value. True when it is at the value, or when there is none. */
+  skip(bytes: number): boolean {
+    const { bytes: text, end } = this.#text;
+    const stop = Math.min(end, this.at + bytes);
+    let at = this.at;
+    while (at < stop && isBetween(text[at] as number)) at++;
+    this.at = at;
+    this.isOver = at >= end || isClosing(text[at]);
+    return at < stop || at >= end;
+  }
+
+  /** Scans up to `bytes` more bytes. True when it has found the end, or that there is no value. */
   goOn(bytes: number): boolean {
+    if (!this.#isInValue) {
+      if (!this.skip(bytes)) return false;
+      if (this.isOver) return true;
+      this.start = this.at;
+      this.#isInValue = true;
+    }
     const { end } = this.#text;
     const stop = Math.min(end, this.at + bytes);
     while (this.at < stop) {
@@ -188,9 +172,7 @@ export class ValueScan {
   }
 }
 
-/** Where the value that starts at `start` ends, in steps. */
-export function* endInSteps(scan: ValueScan, start: number): Steps<number> {
-  scan.begin(start);
-  while (!scan.goOn(SLICE_BYTES)) yield;
-  return scan.at;
+/** White space, a comma or a colon. */
+function isBetween(byte: number): boolean {
+  return byte <= 0x20 || byte === COMMA || byte === COLON;
 }

@@ -1,6 +1,6 @@
 import { type Bytes, createChunks, createPace, SLICE_BYTES } from "../lib/chunks.js";
-import type { Steps } from "../lib/turns.js";
-import { createJsonText, endInSteps, type JsonRange, spaceEnd, stringEnd, ValueScan, valueEnd } from "./json-scan.js";
+import { atOnce, type Steps } from "../lib/turns.js";
+import { createJsonText, isClosing, type JsonRange, spaceEnd, ValueScan } from "./json-scan.js";
 import { type JsonLimits, validateJson } from "./json-validator.js";
 import { textSlices } from "./text-slices.js";
 
@@ -15,9 +15,7 @@ export type JsonKind = "object" | "array" | "string" | "number" | "true" | "fals
 /** ASCII without escapes. */
 const PLAIN = /^[\x20-\x5b\x5d-\x7f]*$/;
 const QUOTE = 0x22;
-const COMMA = 0x2c;
-const CLOSING_BRACE = 0x7d;
-const CLOSING_BRACKET = 0x5d;
+const OPENING_BRACE = 0x7b;
 
 /** First byte of a value → its kind; any other byte begins a number. */
 const KINDS: ReadonlyMap<number | undefined, JsonKind> = new Map([
@@ -39,8 +37,7 @@ export function kindAt(bytes: Uint8Array, start = 0): JsonKind {
 /** Whether the object or array at `start` of valid JSON has nothing in it. */
 export function isEmptyAt(bytes: Uint8Array, start = 0): boolean {
   const text = createJsonText(bytes, bytes.length);
-  const inside = bytes[spaceEnd(text, spaceEnd(text, start) + 1)];
-  return inside === CLOSING_BRACE || inside === CLOSING_BRACKET;
+  return isClosing(bytes[spaceEnd(text, spaceEnd(text, start) + 1)]);
 }
 
 /**
@@ -50,19 +47,7 @@ export function isEmptyAt(bytes: Uint8Array, start = 0): boolean {
  * @param latin1 as in {@link textAt}.
  */
 export function sliceMembers(bytes: Uint8Array, start = 0, end: number = bytes.length, latin1?: string): JsonMember[] {
-  const members: JsonMember[] = [];
-  if (kindAt(bytes, start) !== "object") return members;
-  const text = createJsonText(bytes, end);
-  let at = spaceEnd(text, spaceEnd(text, start) + 1);
-  while (at < end && bytes[at] === QUOTE) {
-    const name = { start: at, end: stringEnd(text, at) };
-    const valueStart = spaceEnd(text, spaceEnd(text, name.end) + 1);
-    const member = { key: textAt(bytes, name, latin1), start: valueStart, end: valueEnd(text, valueStart) };
-    members.push(member);
-    at = spaceEnd(text, member.end);
-    if (bytes[at] === COMMA) at = spaceEnd(text, at + 1);
-  }
-  return members;
+  return atOnce(membersInSteps(bytes, start, end, latin1));
 }
 
 /** The elements of the array in `start` … `end` of valid JSON. Empty for a value that is not an array. */
@@ -117,23 +102,37 @@ function uniqueValueFrom(bytes: Uint8Array, { start, end }: JsonRange = { start:
 const MAX_ELEMENTS = 2048;
 
 /** {@link sliceMembers} in steps. */
-export function* membersInSteps(bytes: Uint8Array, start = 0, end: number = bytes.length): Steps<JsonMember[]> {
+export function* membersInSteps(
+  bytes: Uint8Array,
+  start = 0,
+  end: number = bytes.length,
+  latin1?: string,
+): Steps<JsonMember[]> {
   const members: JsonMember[] = [];
-  if (kindAt(bytes, start) !== "object") return members;
-  const text = createJsonText(bytes, end);
-  const scan = new ValueScan(text);
-  let at = spaceEnd(text, spaceEnd(text, start) + 1);
-  const mayPause = createPace(at);
-  while (at < end && bytes[at] === QUOTE) {
-    if (mayPause(at)) yield;
-    const name = { start: at, end: yield* endInSteps(scan, at) };
-    const valueStart = spaceEnd(text, spaceEnd(text, name.end) + 1);
-    const member = { key: textAt(bytes, name), start: valueStart, end: yield* endInSteps(scan, valueStart) };
-    members.push(member);
-    at = spaceEnd(text, member.end);
-    if (bytes[at] === COMMA) at = spaceEnd(text, at + 1);
+  const scan = new ValueScan(createJsonText(bytes, end));
+  scan.begin(start);
+  while (!scan.skip(SLICE_BYTES)) yield;
+  if (bytes[scan.at] !== OPENING_BRACE) return members;
+  const mayPause = createPace(scan.at);
+  for (scan.begin(scan.at + 1); ; scan.begin()) {
+    while (!scan.goOn(SLICE_BYTES)) yield;
+    if (scan.isOver) return members;
+    const name = { start: scan.start, end: scan.at };
+    const key = name.end - name.start > SLICE_BYTES ? yield* longText(bytes, name) : textAt(bytes, name, latin1);
+    scan.begin();
+    while (!scan.goOn(SLICE_BYTES)) yield;
+    members.push({ key, start: scan.start, end: scan.at });
+    if (mayPause(scan.at)) yield;
   }
-  return members;
+}
+
+function* longText(bytes: Uint8Array, range: JsonRange): Steps<string> {
+  let text = "";
+  for (const slice of textSlices(bytes, range)) {
+    text += slice;
+    yield;
+  }
+  return text;
 }
 
 /**
@@ -147,16 +146,16 @@ export function* elementsInSteps(
   bytes: Uint8Array,
   array: JsonRange,
 ): Generator<JsonRange | undefined, void, undefined> {
-  const text = createJsonText(bytes, array.end);
-  const scan = new ValueScan(text);
-  const element = { start: 0, end: array.start };
+  const scan = new ValueScan(createJsonText(bytes, array.end));
+  const element = { start: 0, end: 0 };
   const mayPause = createPace(array.start);
   let untilPause = MAX_ELEMENTS;
-  let at = spaceEnd(text, spaceEnd(text, array.start) + 1);
-  while (at < array.end && bytes[at] !== CLOSING_BRACKET) {
-    scan.begin(at);
+  scan.begin(array.start);
+  while (!scan.skip(SLICE_BYTES)) yield;
+  for (scan.begin(scan.at + 1); ; scan.begin()) {
     while (!scan.goOn(SLICE_BYTES)) yield;
-    element.start = at;
+    if (scan.isOver) return;
+    element.start = scan.start;
     element.end = scan.at;
     yield element;
     untilPause--;
@@ -164,9 +163,6 @@ export function* elementsInSteps(
       untilPause = MAX_ELEMENTS;
       yield;
     }
-    at = spaceEnd(text, element.end);
-    if (bytes[at] !== COMMA) return;
-    at = spaceEnd(text, at + 1);
   }
 }
 

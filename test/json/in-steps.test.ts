@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { pathInSteps } from "../../src/json/json-path.js";
-import { createJsonText, ValueScan, valueEnd } from "../../src/json/json-scan.js";
+import { createJsonText, ValueScan } from "../../src/json/json-scan.js";
 import { base64FromJson, bytesFromBase64, membersInSteps, sliceMembers, textAt } from "../../src/json/json-slice.js";
 import { textSlices } from "../../src/json/text-slices.js";
 import { atOnce } from "../../src/lib/turns.js";
@@ -98,15 +98,19 @@ describe("base64FromJson()", () => {
 });
 
 describe("ValueScan", () => {
-  it("finds the end that valueEnd() finds, however little it reads at a time", () => {
+  it("finds where a value begins and ends, however little it reads at a time", () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 5, stringUnit: "binary" }), fc.integer({ min: 1, max: 9 }), (text, size) => {
-        const bytes = Buffer.from(`${text} ,"x"]}`);
-        const json = createJsonText(bytes, bytes.length);
-        const scan = new ValueScan(json);
-        scan.begin(0);
+        const bytes = Buffer.from(` :\n  ${text} ,"x"]}`);
+        const scan = new ValueScan(createJsonText(bytes, bytes.length));
         while (!scan.goOn(size));
-        expect(scan.at).toBe(valueEnd(json, 0));
+        expect([scan.isOver, scan.start, scan.at]).toEqual([false, 5, 5 + Buffer.byteLength(text)]);
+        scan.begin();
+        while (!scan.goOn(size));
+        expect(bytes.toString("utf8", scan.start, scan.at)).toBe('"x"');
+        scan.begin();
+        while (!scan.goOn(size));
+        expect(scan.isOver).toBe(true);
       }),
       { numRuns: 1000 },
     );
@@ -114,21 +118,29 @@ describe("ValueScan", () => {
 });
 
 describe("membersInSteps()", () => {
-  it("finds what sliceMembers() finds", () => {
-    fc.assert(
-      fc.property(fc.json({ maxDepth: 4, stringUnit: "binary" }), fc.constantFrom("", " ", "\n\t"), (text, space) => {
-        const bytes = Buffer.from(`${space}${text}${space}`);
-        expect(atOnce(membersInSteps(bytes))).toEqual(sliceMembers(bytes));
-      }),
-      { numRuns: 500 },
-    );
-  });
-
   it("finds long ones, and pauses in between", () => {
     const long = `"${'é\\\\\\"'.repeat(60_000)}"`;
     const bytes = Buffer.from(`{"a":${long},"b":[${long},[${long}]],"c":1}`);
     expect(atOnce(membersInSteps(bytes))).toEqual(sliceMembers(bytes));
     expect([...membersInSteps(bytes)].length).toBeGreaterThan(10);
+  });
+
+  it("reads a long name and much white space a little at a time", () => {
+    const [name, space] = ["é\\n".repeat(100_000), " ".repeat(300_000)];
+    const bytes = Buffer.from(`${space}{${space}"${name}"${space}:${space}[1]${space},"b"${space}:2${space}}`);
+    const parse = vi.spyOn(JSON, "parse");
+    const steps = membersInSteps(bytes);
+    let pauses = 0;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) pauses += 1;
+    const longest = Math.max(...parse.mock.calls.map(([text]) => text.length));
+    parse.mockRestore();
+    expect(step.value.map(({ key, start, end }) => [key, bytes.toString("utf8", start, end)])).toEqual([
+      [name.replaceAll("\\n", "\n"), "[1]"],
+      ["b", "2"],
+    ]);
+    expect(longest).toBeLessThan(70_000);
+    expect(pauses).toBeGreaterThan(40);
   });
 });
 

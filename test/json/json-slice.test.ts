@@ -100,7 +100,7 @@ describe("sliceMembers()", () => {
     const [, second] = sliceElements(json);
     expect(second).toEqual({ start: 9, end: 22 });
     expect(sliceMembers(json, second?.start, second?.end)).toEqual([{ key: "b", start: 14, end: 21 }]);
-    expect(sliceMembers(json, 13, 22)).toEqual([]);
+    expect(sliceMembers(json, 10, 22)).toEqual([]);
     expect(sliceMembers(json, 14)).toEqual([{ key: "c", start: 19, end: 20 }]);
   });
 

@@ -83,6 +83,15 @@ export const LARGE_GUARDS: readonly Guard[] = [
     ["isGone(limits.signal) ? callerGone() : error", "error"],
     TESTS,
   ),
+  guard("names in steps", ["name.end - name.start > SLICE_BYTES ? yield* longText(bytes, name) :", ""], IN_STEPS),
+  guard(
+    "white space in steps",
+    [
+      "const stop = Math.min(end, this.at + bytes);\n    let at = this.at;\n    while (at < stop && isBetween",
+      "const stop = end;\n    let at = this.at;\n    while (at < stop && isBetween",
+    ],
+    IN_STEPS,
+  ),
   guard("slices of text: characters", ["while (((json[cut] as number) & 0xc0) === 0x80) cut--;", ""], IN_STEPS),
   guard("slices of text: escapes", ["if (!isString) return cut;", "return cut;"], IN_STEPS),
   guard("slices of text: pairs of surrogates", ["HIGH.test(escapeAt(json, before))", "false"], IN_STEPS),
