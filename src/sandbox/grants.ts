@@ -22,8 +22,8 @@ export interface TokenResponse {
 
 /** Overrides for a grant's tokens. */
 interface IssueOptions {
-  readonly expiresInSeconds?: number;
-  readonly scope?: string;
+  readonly expiresInSeconds?: number | undefined;
+  readonly scope?: string | undefined;
 }
 
 /** Tokens of the sandbox, in memory. */
@@ -107,9 +107,9 @@ function refresh(tokens: Tokens, refreshToken: string, client_id: string, scope:
   if (isReused && tokens.endsReusedGrants) found.grant.revoked = true;
   if (isReused || found.grant.revoked)
     throw new OAuthError("invalid_grant", "The refresh token was already used or is revoked.");
-  const options = scope === undefined ? {} : { scope: narrowedScope(found.grant.scope, scope) };
+  const narrowed = scope && narrowedScope(found.grant.scope, scope);
   found.usedAtMs = usedAtMs;
-  return issue(tokens, found.grant, options);
+  return issue(tokens, found.grant, { scope: narrowed });
 }
 
 function revoke(tokens: Tokens, token: string): void {

@@ -16,26 +16,12 @@ import { type Client, DEFAULT_SCOPE, type HoldTokenAnswer, type OAuthServer } fr
 import { type Answer, createRequestLog, errorAnswer, type SandboxRequest } from "./router.js";
 import { createRespond, type ResourceRoute, type Respond } from "./routes.js";
 
-/** An access token that the sandbox accepts from the start. */
-interface TokenRule {
-  readonly accessToken: string;
-  readonly account?: Partial<Account>;
-}
-
 /** How a sandbox is started; every member has a default. */
 export interface SandboxOptions {
-  /** Address to listen on; `127.0.0.1` by default. */
-  readonly host?: string;
   /** Port; default 0: any free one. */
   readonly port?: number;
-  /** Access tokens to accept in addition to the issued ones; none by default. */
-  readonly tokens?: readonly TokenRule[];
   /** OAuth clients; by default one, `sandbox-client`, with a random secret. The first owns what tests issue. */
   readonly clients?: readonly [Client, ...Client[]];
-  /** Most requests in the log; 1000 by default. */
-  readonly maxRequests?: number;
-  /** Source of the random part of tokens, codes and secrets; 24 random bytes by default. */
-  readonly randomId?: () => string;
   /** Clock in milliseconds since the epoch; `Date.now` by default. */
   readonly now?: () => number;
   /** How long after its first use a refresh token may be used again, in milliseconds; default 0: never. */
@@ -75,12 +61,13 @@ interface IssueTokenOptions {
   readonly expiresInSeconds?: number;
 }
 
-/** Most content in the request log: a thousand small requests fit, or a few of 10 MiB. */
+/** Most requests in the log, and most content: a thousand small requests fit, or a few of 10 MiB. */
+const MAX_LOG_REQUESTS = 1000;
 const MAX_LOG_BYTES = 64 * 1024 * 1024;
 
 /** Starts the sandbox provider. Rejects when the address cannot be listened on. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
-  const { now = Date.now, randomId = () => randomBytes(24).toString("base64url") } = options;
+  const { now = Date.now } = options;
   const clients = options.clients ?? ([{ client_id: "sandbox-client", client_secret: randomId() }] as const);
   const oauth = {
     clients,
@@ -93,20 +80,18 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     codes: createAuthorizationCodes({ now, randomId }),
     holdTokenAnswer: options.holdTokenAnswer,
   };
-  const log = createRequestLog({ maxRequests: options.maxRequests ?? 1000, maxBytes: MAX_LOG_BYTES });
+  const log = createRequestLog({ maxRequests: MAX_LOG_REQUESTS, maxBytes: MAX_LOG_BYTES });
   const server = createServer({ keepAliveTimeout: 60_000 });
-  const origin = await listen(server, options.host ?? "127.0.0.1", options.port ?? 0);
+  const origin = await listen(server, options.port ?? 0);
   // A connection that cannot be accepted, for lack of file descriptors, must not crash the process.
   server.on("error", () => {});
   server.on("request", createListener(createRespond(oauth, options.routes?.(origin) ?? [], log)));
   const [client] = clients;
-  const tokens = createTokenControls(oauth, client.client_id);
-  for (const { accessToken, account } of options.tokens ?? []) tokens.acceptToken(accessToken, account);
   return {
     origin,
     client,
     requests: log.requests,
-    ...tokens,
+    ...createTokenControls(oauth, client.client_id),
     providerDefinition: (name = "sandbox") => providerDefinitionFromOrigin(origin, name),
     close: () => close(server),
   };
@@ -118,18 +103,21 @@ function createTokenControls({ grants }: OAuthServer, client_id: string) {
   };
   return {
     issueToken: ({ account, scope, expiresInSeconds }: IssueTokenOptions = {}) =>
-      grants.issue(createGrant(account, scope), expiresInSeconds === undefined ? {} : { expiresInSeconds }),
+      grants.issue(createGrant(account, scope), { expiresInSeconds }),
     acceptToken: (accessToken: string, account?: Partial<Account>) => grants.accept(accessToken, createGrant(account)),
     revoke: (accessToken: string) => grants.revoke(accessToken),
   };
 }
 
-async function listen(server: Server, host: string, port: number): Promise<string> {
-  server.listen(port, host);
+async function listen(server: Server, port: number): Promise<string> {
+  server.listen(port, "127.0.0.1");
   await once(server, "listening");
-  const address = server.address() as AddressInfo;
-  const name = address.family === "IPv6" ? `[${address.address}]` : address.address;
-  return `http://${name}:${address.port}`;
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** The random part of tokens, codes and secrets. */
+function randomId(): string {
+  return randomBytes(24).toString("base64url");
 }
 
 async function close(server: Server): Promise<void> {

@@ -7,7 +7,8 @@ const TOKEN = 'CANARY/a+b="c\\d';
 
 let sandbox: Sandbox;
 beforeAll(async () => {
-  sandbox = await startSandbox({ tokens: [{ accessToken: TOKEN }] });
+  sandbox = await startSandbox();
+  sandbox.acceptToken(TOKEN);
 });
 afterAll(() => sandbox.close());
 

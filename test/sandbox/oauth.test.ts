@@ -17,8 +17,7 @@ let sandbox: Sandbox;
 let nowMs: number;
 beforeEach(async () => {
   nowMs = 1_700_000_000_000;
-  let ids = 0;
-  sandbox = await startSandbox({ clients: CLIENTS as never, now: () => nowMs, randomId: () => String(++ids) });
+  sandbox = await startSandbox({ clients: CLIENTS as never, now: () => nowMs });
 });
 afterEach(() => sandbox.close());
 
@@ -51,8 +50,9 @@ describe("GET /oauth/authorize", () => {
   it("sends code and state back and keeps the query of redirect_uri", async () => {
     const answer = await authorize({ state: "a b&c" });
     expect(answer.statusCode).toBe(302);
-    const code = "code=sandbox_ac_1";
-    expect(answer.headers["location"]).toBe(`${REDIRECT_URI}&${code}&state=a+b%26c`);
+    const { searchParams } = new URL(String(answer.headers["location"]));
+    expect(searchParams.get("code")).toMatch(/^sandbox_ac_[\w-]{32}$/);
+    expect(answer.headers["location"]).toBe(`${REDIRECT_URI}&code=${searchParams.get("code")}&state=a+b%26c`);
   });
 
   it.each([
@@ -97,10 +97,10 @@ describe("grant_type=authorization_code", () => {
     expect(answer.headers).toMatchObject({ "content-type": "application/json", "cache-control": "no-store" });
     expect(answer.headers["pragma"]).toBe("no-cache");
     const response = JSON.parse(answer.text);
-    const access_token = "sandbox_at_2";
-    const refresh_token = "sandbox_rt_3";
+    const access_token = expect.stringMatching(/^sandbox_at_[\w-]{32}$/);
+    const refresh_token = expect.stringMatching(/^sandbox_rt_[\w-]{32}$/);
     expect(response).toEqual({ access_token, token_type: "Bearer", expires_in: 3600, refresh_token, scope: "a b" });
-    expect(await me(access_token)).toBe(200);
+    expect(await me(response.access_token)).toBe(200);
   });
 
   it("takes a code once, and ends the tokens it gave when it comes again", async () => {
