@@ -1,6 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
 import { bytesOf, createChunks } from "../../src/lib/chunks.js";
+import { loadProviders } from "../../src/providers/catalog.js";
 import { isExpirySignal } from "../../src/providers/credential.js";
+import type { Provider } from "../../src/providers/provider.js";
 import { providerFrom } from "./provider-for-test.js";
 
 const provider = providerFrom({
@@ -12,6 +14,8 @@ const provider = providerFrom({
     { statusCode: 403, member: "errors.0.message", values: ["Expired \u201ctoken\u201d", "true"] },
   ],
 });
+
+const { catalog } = loadProviders({ paths: [], allowLoopback: false });
 
 describe("isExpirySignal()", () => {
   it.each([
@@ -51,6 +55,17 @@ describe("isExpirySignal()", () => {
     const heard = (isPastLifetime: boolean) =>
       isExpirySignal(provider, 404, bytesOf(Buffer.from("{}")), isPastLifetime);
     expect([heard(false), heard(true)]).toEqual([false, true]);
+  });
+
+  it.each([
+    ["databricks", 403, '{"error_code":403,"message":"Invalid access token. [ReqId: 145ae51b]"}', true],
+    ["databricks", 403, '{"error_code":"PERMISSION_DENIED","message":"…"}', false],
+    ["goto", 403, '{"int_err_code":"InvalidToken","msg":"Invalid token passed"}', true],
+    ["goto", 403, '{"int_err_code":"NotAllowed","msg":"…"}', false],
+    ["slack", 200, '{"ok":false,"error":"token_expired"}', true],
+  ])("%s answers with status %i and %s: %s", (name, statusCode, body, expected) => {
+    const shipped = catalog.find(name) as Provider;
+    expect(isExpirySignal(shipped, statusCode, bytesOf(Buffer.from(body)), false)).toBe(expected);
   });
 
   it("does not join and parse a body that is longer than any error", () => {
