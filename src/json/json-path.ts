@@ -1,6 +1,6 @@
 import { createPace, SLICE_BYTES } from "../lib/chunks.js";
 import { atOnce, type Steps } from "../lib/turns.js";
-import { createJsonText, type JsonRange, ValueScan } from "./json-scan.js";
+import { type JsonRange, ValueScan } from "./json-scan.js";
 import { kindAt, textAt } from "./json-slice.js";
 
 /** The depth to which a request may be nested. Bounded because each segment takes stack. */
@@ -22,7 +22,7 @@ export function slicePath(bytes: Uint8Array, path: string): JsonRange | undefine
 export function* pathInSteps(bytes: Uint8Array, path: string): Steps<JsonRange | undefined> {
   const segments = path.split(".");
   if (segments.length > MAX_SEGMENTS) return undefined;
-  const scan = new ValueScan(createJsonText(bytes, bytes.length));
+  const scan = new ValueScan(bytes, bytes.length);
   const search: Search = { bytes, segments, scan, mayPause: createPace(), found: undefined };
   while (!scan.skip(SLICE_BYTES)) yield;
   yield* searchValue(search, scan.at, 0);

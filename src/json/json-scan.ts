@@ -72,13 +72,6 @@ export function stringEnd({ bytes, view, end }: JsonText, start: number): number
   return Math.min(at + 1, end);
 }
 
-/** Index of the first byte from `from` on that is not whitespace. */
-export function spaceEnd({ bytes, end }: JsonText, from: number): number {
-  let at = from;
-  while (at < end && (bytes[at] as number) <= 0x20) at++;
-  return at;
-}
-
 /** `]` or `}`: they differ in the bit 0x20 only. */
 export function isClosing(byte: number | undefined): boolean {
   return ((byte ?? 0) | 0x20) === 0x7d;
@@ -100,8 +93,9 @@ export class ValueScan {
   #isInValue = false;
   #isInString = false;
 
-  constructor(text: JsonText) {
-    this.#text = text;
+  /** @param end where the text ends in `bytes`. */
+  constructor(bytes: Uint8Array, end: number) {
+    this.#text = createJsonText(bytes, end);
   }
 
   /** Starts on the value from `from` on; by default on the one after the last. */

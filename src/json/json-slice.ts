@@ -1,6 +1,6 @@
 import { type Bytes, createChunks, createPace, SLICE_BYTES } from "../lib/chunks.js";
 import { atOnce, type Steps } from "../lib/turns.js";
-import { createJsonText, isClosing, type JsonRange, spaceEnd, ValueScan } from "./json-scan.js";
+import { isClosing, type JsonRange, ValueScan } from "./json-scan.js";
 import { type JsonLimits, validateJson } from "./json-validator.js";
 import { textSlices } from "./text-slices.js";
 
@@ -29,15 +29,19 @@ const KINDS: ReadonlyMap<number | undefined, JsonKind> = new Map([
 
 /** The kind of the value at `start` of valid JSON; whitespace before it is skipped. */
 export function kindAt(bytes: Uint8Array, start = 0): JsonKind {
-  let at = start;
-  while (at < bytes.length && (bytes[at] as number) <= 0x20) at++;
-  return KINDS.get(bytes[at]) ?? "number";
+  return KINDS.get(bytes[spaceEnd(bytes, start)]) ?? "number";
 }
 
 /** Whether the object or array at `start` of valid JSON has nothing in it. */
 export function isEmptyAt(bytes: Uint8Array, start = 0): boolean {
-  const text = createJsonText(bytes, bytes.length);
-  return isClosing(bytes[spaceEnd(text, spaceEnd(text, start) + 1)]);
+  return isClosing(bytes[spaceEnd(bytes, spaceEnd(bytes, start) + 1)]);
+}
+
+/** Index of the first byte from `from` on that is not white space. */
+function spaceEnd(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (at < bytes.length && (bytes[at] as number) <= 0x20) at++;
+  return at;
 }
 
 /**
@@ -109,7 +113,7 @@ export function* membersInSteps(
   latin1?: string,
 ): Steps<JsonMember[]> {
   const members: JsonMember[] = [];
-  const scan = new ValueScan(createJsonText(bytes, end));
+  const scan = new ValueScan(bytes, end);
   scan.begin(start);
   while (!scan.skip(SLICE_BYTES)) yield;
   if (bytes[scan.at] !== OPENING_BRACE) return members;
@@ -146,7 +150,7 @@ export function* elementsInSteps(
   bytes: Uint8Array,
   array: JsonRange,
 ): Generator<JsonRange | undefined, void, undefined> {
-  const scan = new ValueScan(createJsonText(bytes, array.end));
+  const scan = new ValueScan(bytes, array.end);
   const element = { start: 0, end: 0 };
   const mayPause = createPace(array.start);
   let untilPause = MAX_ELEMENTS;

@@ -35,12 +35,9 @@ export function createRespond(server: OAuthServer, more: readonly ResourceRoute[
     const oauthRoute = findOAuthRoute(routed.path);
     if (oauthRoute !== undefined) return callRoute(oauthRoute, routed);
     if (authorization.result === "refused") return authorization.answer;
-    return callRoute(findResourceRoute(routed.path), { ...routed, ...withoutResult(authorization) });
+    const { accessToken, account } = authorization;
+    return callRoute(findResourceRoute(routed.path), { ...routed, accessToken, account });
   };
-}
-
-function withoutResult({ accessToken, account }: Authorization & { result: "authorized" }) {
-  return { accessToken, account };
 }
 
 /** The resource API: everything that requires an access token. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { pathInSteps } from "../../src/json/json-path.js";
-import { createJsonText, ValueScan } from "../../src/json/json-scan.js";
+import { ValueScan } from "../../src/json/json-scan.js";
 import { base64FromJson, bytesFromBase64, membersInSteps, sliceMembers, textAt } from "../../src/json/json-slice.js";
 import { textSlices } from "../../src/json/text-slices.js";
 import { atOnce } from "../../src/lib/turns.js";
@@ -102,7 +102,7 @@ describe("ValueScan", () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 5, stringUnit: "binary" }), fc.integer({ min: 1, max: 9 }), (text, size) => {
         const bytes = Buffer.from(` :\n  ${text} ,"x"]}`);
-        const scan = new ValueScan(createJsonText(bytes, bytes.length));
+        const scan = new ValueScan(bytes, bytes.length);
         while (!scan.goOn(size));
         expect([scan.isOver, scan.start, scan.at]).toEqual([false, 5, 5 + Buffer.byteLength(text)]);
         scan.begin();
