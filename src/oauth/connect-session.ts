@@ -13,7 +13,7 @@ import { requireOpenerOrigin, requirePublicUrl, requireRedirectUri } from "./cal
 import type { ConnectionState } from "./connection.js";
 import { toldStateOf } from "./refreshable.js";
 import { hasAuthorizationFlow, requireConnectable } from "./start.js";
-import type { OpenTicket, SessionPayload } from "./tickets.js";
+import { linkGone, type OpenTicket, type SessionPayload } from "./tickets.js";
 
 /** A browser that has proven that it may connect accounts for one user. */
 export interface ConnectSession extends SessionPayload {
@@ -23,6 +23,8 @@ export interface ConnectSession extends SessionPayload {
   readonly browser: string;
   /** Secret of the page's session; undefined when the browser has none yet. */
   readonly session: string | undefined;
+  /** Secret of the link that the page's session will use up; undefined when there is none. */
+  readonly link?: string;
 }
 
 /** The query of a connect address that an application built itself. */
@@ -55,20 +57,21 @@ export async function connectSessionFromQuery(
 }
 
 /**
- * Opens a link, once. Rejects with RelayError CALLER_NOT_ALLOWED when it is unknown, was opened before or has expired.
+ * Begins a connect session with a link, which the page's session uses up: until then, whatever fails, the link can be
+ * opened again. Rejects with RelayError CALLER_NOT_ALLOWED when it is unknown, was used before or has expired.
  *
  * @param openerOrigin comes from whoever opens the link, not from whoever made it.
  */
 export async function connectSessionFromLink(
   options: Options,
-  secret: string,
+  link: string,
   openerOrigin: string | undefined,
   browser: string,
 ): Promise<ConnectSession> {
-  const ticket = await options.tickets.take("LINK", secret, "");
-  if (ticket === undefined) throw goneError("This link has already been used or has expired. Ask for a new one.");
+  const ticket = await options.tickets.find("LINK", link, "");
+  if (ticket === undefined) throw linkGone();
   const payload = { ...ticket.payload, openerOrigin };
-  return { ...payload, ...(await ownerOf(options, { ...ticket, payload })), browser, session: undefined };
+  return { ...payload, ...(await ownerOf(options, { ...ticket, payload })), browser, session: undefined, link };
 }
 
 /**
@@ -85,15 +88,18 @@ export async function connectSessionFromSecret(
   return { ...ticket.payload, ...(await ownerOf(options, ticket)), browser, session };
 }
 
-/** Gives a connect session a secret, so that its page can be used without the proof it began with. */
+/**
+ * Gives a connect session a secret, so that its page can be used without the proof it began with. Rejects with RelayError
+ * CALLER_NOT_ALLOWED when its link has been used meanwhile.
+ */
 export async function withSession(
   options: Options,
   connectSession: ConnectSession,
 ): Promise<ConnectSession & { readonly session: string }> {
   if (connectSession.session !== undefined) return { ...connectSession, session: connectSession.session };
-  const { application, userId, browser, session: _, ...payload } = connectSession;
+  const { application, userId, browser, session: _, link, ...payload } = connectSession;
   const owner = { applicationId: application.id, userId };
-  const { secret: session } = await options.tickets.issue("SESSION", owner, browser, payload);
+  const { secret: session } = await options.tickets.issue("SESSION", owner, browser, payload, { link });
   return { ...connectSession, session };
 }
 

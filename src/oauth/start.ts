@@ -134,7 +134,7 @@ async function issueState(
   const { publicKey } = application;
   const payload = { publicKey, providerName: provider.name, originParameters, redirectUri, openerOrigin, session };
   const owner = { applicationId: application.id, userId };
-  return (await tickets.issue("STATE", owner, browser, { ...payload, ...secrets }, state)).secret;
+  return (await tickets.issue("STATE", owner, browser, { ...payload, ...secrets }, { secret: state })).secret;
 }
 
 /** Whether users can connect the provider in a browser at all. */

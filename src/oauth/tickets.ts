@@ -56,17 +56,19 @@ export type OpenTicket<Kind extends TicketKind> = TicketOwner & { readonly paylo
 /** Issues and redeems short-lived secrets of browsers. Rejects with RelayError STORE_UNAVAILABLE. */
 export interface Tickets {
   /**
-   * Resolves to the secret, 43 characters of base64url. Rejects with OVERLOADED when the application has too many links.
+   * Resolves to the secret, 43 characters of base64url. Rejects with OVERLOADED when the application has too many links,
+   * and with CALLER_NOT_ALLOWED when `link` is gone.
    *
    * @param browser cookie of the browser that alone may use it; undefined for a link.
-   * @param secret one of `createSecret()`, where it had to be known before the payload.
+   * @param more `secret`: one of `createSecret()`, where it had to be known before the payload; `link`: the link that
+   *   is used up with it.
    */
   issue<Kind extends TicketKind>(
     kind: Kind,
     owner: TicketOwner,
     browser: string | undefined,
     payload: TicketPayloads[Kind],
-    secret?: string,
+    more?: { readonly secret?: string | undefined; readonly link?: string | undefined },
   ): Promise<{ readonly secret: string; readonly expiresAt: number }>;
   /** Finds a ticket; undefined when it is unknown, has expired, or is another browser's. */
   find<Kind extends TicketKind>(kind: Kind, secret: string, browser: string): Promise<OpenTicket<Kind> | undefined>;
@@ -100,11 +102,13 @@ export function createTickets({ store, sealer, now }: TicketsOptions): Tickets {
     return { applicationId: ticket.applicationId, userId: ticket.userId, payload: JSON.parse(text) };
   };
   return {
-    async issue(kind, owner, browser, payload, secret = createSecret()) {
+    async issue(kind, owner, browser, payload, { secret = createSecret(), link } = {}) {
       const expiresAt = now() + LIFETIME_MS[kind];
       const sealed = sealer.seal(JSON.stringify(payload), bindingOf(owner));
       const ticket = { ...owner, ...keyOf(kind, secret, browser ?? ""), payload: sealed, expiresAt };
-      if (await store.add(ticket, MOST, now())) return { secret, expiresAt };
+      const linkKey = link === undefined ? undefined : keyOf("LINK", link, "");
+      if (await store.add(ticket, MOST, now(), linkKey)) return { secret, expiresAt };
+      if (link !== undefined) throw linkGone();
       throw new RelayError(
         "OVERLOADED",
         "The application has made too many connect links. Try again in a few minutes.",
@@ -115,6 +119,11 @@ export function createTickets({ store, sealer, now }: TicketsOptions): Tickets {
     take: async (kind, secret, browser) =>
       SECRET.test(secret) ? open(await store.take(keyOf(kind, secret, browser), now())) : undefined,
   };
+}
+
+/** Error for a link that is unknown, was opened before or has expired. */
+export function linkGone(): RelayError {
+  return new RelayError("CALLER_NOT_ALLOWED", "This link has already been used or has expired. Ask for a new one.");
 }
 
 /** Creates the secret of a ticket that is issued later. */
@@ -163,8 +172,10 @@ export interface TicketStore {
   /**
    * Adds a ticket, and removes some that have expired. When the application already has `most` unexpired tickets of
    * this kind, the oldest is removed; but for a link, resolves to false, with nothing added.
+   *
+   * @param link is deleted in the same transaction; resolves to false, with nothing added, when it is gone.
    */
-  add(ticket: Ticket, most: number, now: number): Promise<boolean>;
+  add(ticket: Ticket, most: number, now: number, link?: TicketKey): Promise<boolean>;
   /** The ticket, unless it has expired. */
   find(key: TicketKey, now: number): Promise<Ticket | undefined>;
   /** Deletes and returns the ticket, unless it has expired, so that nobody else gets it. */

@@ -162,8 +162,8 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
   const goingOn = { ...connectSession, authorizationParameters };
   if (start.kind === "ask") return sendQuestion(exchange, goingOn, { provider, question: start, given });
   if (start.kind === "confirm") {
-    const { session } = await withSession(options, { ...goingOn, providers: [provider.name] });
     const mark = await markFor(options, connectSession);
+    const { session } = await withSession(options, { ...goingOn, providers: [provider.name] });
     const page = confirmPage({ provider, mark, userId, session, given, texts }, start.scopes);
     return sendPage(response, 200, page, { cookie, texts });
   }

@@ -49,14 +49,15 @@ const REMOVE_AHEAD = removeThose("expires_at > :latest");
 /** Tickets live for minutes, so the clocks of the processes are accurate enough for their expiry. */
 export function createTicketStore(database: Database): TicketStore {
   return {
-    add: (ticket, most, now) => database.write(() => add(ticket, most, now)),
+    add: (ticket, most, now, link) => database.write(() => add(ticket, most, now, link)),
     find: (key, now) => database.read(() => first(FIND, { ...key, ...validAt(now) })),
     take: (key, now) => database.write(() => first(TAKE, { ...key, ...validAt(now) })),
   };
 }
 
-function* add(ticket: Ticket, most: number, now: number): Operation<boolean> {
+function* add(ticket: Ticket, most: number, now: number, link: TicketKey | undefined): Operation<boolean> {
   const validity = validAt(now);
+  if (link !== undefined && (yield* first(TAKE, { ...link, ...validity })) === undefined) return false;
   const counted = yield* first(COUNT, { ...ticket, ...validity });
   if ((counted?.count ?? 0) >= most) {
     if (ticket.kind === "LINK") return false;

@@ -4,7 +4,8 @@ import { type Guard, guard } from "./guard.js";
 export const PAGE_GUARDS: readonly Guard[] = [
   guard(
     "link: single use",
-    ['options.tickets.take("LINK", secret, "")', 'options.tickets.find("LINK", secret, "")'],
+    ["(yield* first(TAKE, { ...link, ...validity }))", "(yield* first(FIND, { ...link, ...validity }))"],
+    "store/tickets",
     "pages/links",
   ),
   guard("link to one provider opens no other", [": [provider];", ": [];"], "pages/links"),

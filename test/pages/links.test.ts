@@ -57,9 +57,16 @@ describe("a link to one provider", () => {
     expect(seen.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(403)]);
   });
 
-  it("opens no other provider", async () => {
+  it("opens no other provider, and works after that was tried", async () => {
     const link = await linkFor("other", { provider_name: "sandbox" });
     expect((await openBrowser().visit(link.replace("/sandbox?", "/second?"))).status).toBe(403);
+    expect((await connectIn(openBrowser(), link)).status).toBe(200);
+  });
+
+  it("works after a page whose origin is not on the list has opened it", async () => {
+    const link = await linkFor("opener", { provider_name: "sandbox" });
+    expect((await openBrowser().visit(`${link}&opener_origin=https://elsewhere.example`)).status).toBe(403);
+    expect((await connectIn(openBrowser(), link)).status).toBe(200);
   });
 
   it("opens no page, and so no other account of the user", async () => {

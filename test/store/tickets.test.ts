@@ -62,6 +62,19 @@ describe.each(STORES)("$name", ({ createBed }) => {
       expect(await store.tickets.take(ticket(), NOW + 1)).toBeUndefined();
     });
 
+    it("uses up a link with the session that it becomes, once, and keeps it when the session cannot be stored", async () => {
+      const link = ticket({ id: "link", kind: "LINK", browser: "" });
+      const session = (id: string) => ticket({ id, kind: "SESSION" });
+      await store.tickets.add(link, 1, NOW);
+      await store.tickets.add(session("taken"), 9, NOW);
+      await expect(store.tickets.add(session("taken"), 9, NOW, link)).rejects.toThrow();
+      expect(await idsLeft()).toEqual(["link", "taken"]);
+      const ids = Array.from({ length: 8 }, (_, at) => `session ${at}`);
+      const added = await Promise.all(ids.map((id) => store.tickets.add(session(id), 9, NOW, link)));
+      expect(added.filter(Boolean)).toHaveLength(1);
+      expect(await idsLeft()).toEqual([ids[added.indexOf(true)], "taken"]);
+    });
+
     it("adds no more than the most of one application and kind", async () => {
       const add = (patch: Partial<Ticket>) => store.tickets.add(ticket({ kind: "LINK", ...patch }), 2, NOW);
       expect(await add({ id: "1" })).toBe(true);
