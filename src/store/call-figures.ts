@@ -52,22 +52,28 @@ interface ReadBounds {
   readonly from: number;
   readonly afterSubject: string;
   readonly afterStart: number;
-  readonly afterWriter: string;
   readonly limit: number;
 }
 
-/** Reads one slice, in the order of the primary key. */
-const READ = createStatement<ReadBounds, FiguresRow>(`
-   SELECT span, kind, subject, start_at, writer, figures FROM call_figures
-   WHERE span = :span AND kind = :kind AND (subject, start_at, writer) > (:after_subject, :after_start, :after_writer)
-     AND start_at >= :from
-   ORDER BY span, kind, subject, start_at, writer LIMIT :limit`);
+/** Never in the JSON of figures. */
+const BETWEEN = ";";
 
-const READ_OF_ONE = createStatement<ReadBounds & { readonly subject: string }, FiguresRow>(`
-   SELECT span, kind, subject, start_at, writer, figures FROM call_figures
-   WHERE span = :span AND kind = :kind AND subject = :subject AND start_at >= :from
-     AND (start_at, writer) > (:after_start, :after_writer)
-   ORDER BY span, kind, subject, start_at, writer LIMIT :limit`);
+/**
+ * Reads one slice, in the order of the primary key. What all processes have counted of a subject and time is one row:
+ * they may be merged between two slices.
+ */
+const readWhere = (where: string) => `
+   SELECT span, kind, subject, start_at, string_agg(figures, '${BETWEEN}') AS figures FROM call_figures
+   WHERE span = :span AND kind = :kind AND ${where} AND start_at >= :from
+   GROUP BY span, kind, subject, start_at ORDER BY span, kind, subject, start_at LIMIT :limit`;
+
+type ReadRow = Omit<FiguresRow, "writer">;
+
+const READ = createStatement<ReadBounds, ReadRow>(readWhere("(subject, start_at) > (:after_subject, :after_start)"));
+
+const READ_OF_ONE = createStatement<ReadBounds & { readonly subject: string }, ReadRow>(
+  readWhere("subject = :subject AND start_at > :after_start"),
+);
 
 const DELETE_BEFORE = createStatement<{ span: FigureSpan; time: number; limit: number }>(`
    DELETE FROM call_figures WHERE (span, kind, subject, start_at, writer) IN (
@@ -107,10 +113,10 @@ export function createFigureStore(use: UseDatabase): FigureStore {
   return {
     put: (writer, rows) => use((database) => database.write(() => putAll(writer, rows), nothing)),
     async *read(filter) {
-      let last: FiguresRow | undefined;
+      let last: ReadRow | undefined;
       for (;;) {
-        const rows: FiguresRow[] = await use((database) => database.read(() => slice(filter, last)), { answer: [] });
-        yield* rows.map(rowFrom);
+        const rows: ReadRow[] = await use((database) => database.read(() => slice(filter, last)), { answer: [] });
+        yield* rows.flatMap(rowsFrom);
         last = rows.at(-1);
         if (rows.length < SLICE) return;
         await nextTurn();
@@ -148,14 +154,12 @@ function* merge(subject: SubjectOfSpan): Operation<number> {
   return rows.length;
 }
 
-function slice({ span, kind, id, fromAt }: FigureFilter, last: FiguresRow | undefined): Operation<FiguresRow[]> {
-  const { subject = "", startAt = -1, writer = "" } = last ?? {};
-  const after = { afterSubject: subject, afterStart: startAt, afterWriter: writer };
-  const bounds = { span, kind, from: fromAt, ...after, limit: SLICE };
-  if (id === undefined) return all(READ, bounds);
-  return all(READ_OF_ONE, { ...bounds, subject: id });
+function slice({ span, kind, id, fromAt }: FigureFilter, last: ReadRow | undefined): Operation<ReadRow[]> {
+  const { subject: afterSubject = "", startAt: afterStart = -1 } = last ?? {};
+  const bounds = { span, kind, from: fromAt, afterSubject, afterStart, limit: SLICE };
+  return id === undefined ? all(READ, bounds) : all(READ_OF_ONE, { ...bounds, subject: id });
 }
 
-function rowFrom({ subject, writer, ...row }: FiguresRow): FigureRow {
-  return { ...row, id: subject };
+function rowsFrom({ subject, figures, ...row }: ReadRow): FigureRow[] {
+  return figures.split(BETWEEN).map((each) => ({ ...row, id: subject, figures: each }));
 }

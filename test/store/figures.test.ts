@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { FigureFilter, FigureRow } from "../../src/records/figures.js";
+import { type FigureFilter, type FigureRow, figuresFromText } from "../../src/records/figures.js";
 import type { Store } from "../../src/store/store.js";
 import { STORES, type StoreBed } from "./store-beds.js";
 
@@ -61,6 +61,23 @@ describe.each(STORES)("figures in $name", ({ createBed }) => {
     expect(await read({ kind: "PROVIDER", id: undefined })).toEqual([`github 60000 ${counted(9)}`]);
     await store.figures.merge("MINUTE", 60_000);
     expect((await read())[0]).toBe(merged);
+  });
+
+  it("are read whole while others merge them", async () => {
+    const counted = (count: number) => `[${String(count)},0,[],[],[],[],[]]`;
+    await store.figures.put(
+      "one",
+      Array.from({ length: 400 }, (_, startAt) => row(startAt, counted(1))),
+    );
+    await store.figures.put("two", [row(299, counted(1))]);
+    let calls = 0;
+    let rows = 0;
+    for await (const { figures } of store.figures.read({ span: "MINUTE", kind: "ALL", id: "", fromAt: 0 })) {
+      if (rows === 0) await store.figures.merge("MINUTE", 299);
+      rows += 1;
+      calls += figuresFromText(figures).count;
+    }
+    expect(calls).toBe(401);
   });
 
   it("forgets those of a span by their age, some at a time", async () => {
