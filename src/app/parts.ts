@@ -10,7 +10,7 @@ import type { Peers, Spool } from "../oauth/peers.js";
 import { createRefresher, type Refresher } from "../oauth/refresher.js";
 import { startExpirySweep, startSweep } from "../oauth/sweep.js";
 import { createTickets } from "../oauth/tickets.js";
-import { createTokenEndpoint } from "../oauth/token-endpoint.js";
+import { createTokenEndpoint, MAX_TOKEN_ANSWER_BYTES } from "../oauth/token-endpoint.js";
 import { loadProviders } from "../providers/catalog.js";
 import type { ProviderCatalog } from "../providers/provider.js";
 import { loadKeyring } from "../sealing/keyring.js";
@@ -133,7 +133,6 @@ function waysOut(
   closers: Closers,
 ): Pick<Parts, "upstream" | "webhookUpstream" | "tokenUpstream" | "selfAddresses"> {
   const selfAddresses: SelfAddress[] = [];
-  const { maxResponseBytes } = config;
   const shared = {
     connectTimeoutMs: config.connectTimeoutMs,
     reuse: config.upstreamReuse,
@@ -145,9 +144,9 @@ function waysOut(
     ...options.upstream,
   };
   const perOrigin = { maxConcurrent: config.maxOriginCalls, maxWaiting: config.maxOriginWaiting };
-  const upstream = createUpstream({ ...perOrigin, ...shared, maxResponseBytes });
+  const upstream = createUpstream({ ...perOrigin, ...shared, maxResponseBytes: config.maxResponseBytes });
   const webhookUpstream = createUpstream({ ...shared, maxResponseBytes: MAX_RECEIVER_ANSWER_BYTES });
-  const tokenUpstream = createUpstream({ ...shared, maxResponseBytes });
+  const tokenUpstream = createUpstream({ ...shared, maxResponseBytes: MAX_TOKEN_ANSWER_BYTES });
   const all = [upstream, webhookUpstream, tokenUpstream];
   closers.push(async () => void (await Promise.all(all.map((each) => each.close()))));
   return { upstream, webhookUpstream, tokenUpstream, selfAddresses };

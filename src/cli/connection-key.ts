@@ -143,13 +143,14 @@ export async function withWayOut<Result>(
   { config, store, sealer }: OpenStore,
   use: (options: DisconnectOptions) => Promise<Result>,
 ): Promise<Result> {
-  const [{ createTokenEndpoint }, { createUpstream }] = await Promise.all([
+  const [{ createTokenEndpoint, MAX_TOKEN_ANSWER_BYTES }, { createUpstream }] = await Promise.all([
     import("../oauth/token-endpoint.js"),
     import("../upstream/client.js"),
   ]);
-  const { connectTimeoutMs, maxResponseBytes, upstreamReuse: reuse, upstreamQuietMs: quietMs, allowLoopback } = config;
+  const { connectTimeoutMs, upstreamReuse: reuse, upstreamQuietMs: quietMs, allowLoopback } = config;
   const selfAddresses = () => selfAddressesFrom(config);
-  const upstream = createUpstream({ connectTimeoutMs, maxResponseBytes, reuse, quietMs, allowLoopback, selfAddresses });
+  const limits = { connectTimeoutMs, maxResponseBytes: MAX_TOKEN_ANSWER_BYTES };
+  const upstream = createUpstream({ ...limits, reuse, quietMs, allowLoopback, selfAddresses });
   try {
     return await use({
       catalog: await loadCatalog(config),

@@ -71,8 +71,6 @@ const KNOWN = new Set(
 );
 const TRANSIENT = /^(?:temporarily_unavailable|server_error|service_unavailable|internal_(?:server_)?error)$/i;
 const RATE_LIMITED = /^slow_down$|rate.?limit|too.?many|throttl|quota/i;
-/** A larger answer is not a token response (threats 3.5). */
-const MAX_ANSWER_BYTES = 1024 * 1024;
 /** Longest Retry-After that is honoured, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 5 * 60_000;
 
@@ -82,7 +80,7 @@ export function decideTokenAnswer(answer: TokenEndpointAnswer, now: number, habi
   const failed = (why: FailedAnswer, refreshToken?: Secret): TokenVerdict => {
     return { kind: "failed", answer: why, retryAfterMs: parseRetryAfter(answer.retryAfter, now), refreshToken };
   };
-  if (body.length > MAX_ANSWER_BYTES || (statusCode >= 300 && statusCode < 400)) return failed("unreadable");
+  if (statusCode >= 300 && statusCode < 400) return failed("unreadable");
   const text = bufferOf(body)
     .toString("utf8")
     .replace(/^\ufeff/, "")

@@ -20,6 +20,11 @@ import type { ToldMembers } from "./token-response.js";
 
 /** For redeeming a code or revoking a token, while a browser or an operator waits. Milliseconds. */
 const DEFAULT_TIMEOUT_MS = 8000;
+/**
+ * Largest answer of an authorization server, in bytes (threats 3.5), whatever the limit for answers to calls: one that
+ * cannot be read may hold a rotated refresh token.
+ */
+export const MAX_TOKEN_ANSWER_BYTES = 1024 * 1024;
 /** After a suspend the answer may be waiting in the socket, but timers run before sockets are read. Milliseconds. */
 const LAST_READ_MS = 250;
 
@@ -69,6 +74,7 @@ export type TokenEndpoint = Pick<
  * with the same egress guard as every call. Not tied to any caller: a refresh that has begun is finished. It rejects
  * with RelayError, and with TokenRequestNotSentError when nothing left the relay.
  *
+ * @param upstream should limit answers to {@link MAX_TOKEN_ANSWER_BYTES}.
  * @param timeoutMs for the whole request. `signal` ends it earlier; `mayBegin` is called before its first byte.
  */
 export function createTokenEndpoint(upstream: Upstream, timeoutMs = DEFAULT_TIMEOUT_MS) {

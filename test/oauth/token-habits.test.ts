@@ -25,7 +25,7 @@ let application: TestApplication;
 beforeAll(async () => {
   endpoint = await startTokenEndpoint(() => harness.sandbox.origin);
   elsewhere = await startTokenEndpoint(() => harness.sandbox.origin);
-  harness = await startHarness({ definitionsFor: definitions });
+  harness = await startHarness({ definitionsFor: definitions, env: { RELAY_MAX_RESPONSE_BYTES: "1024" } });
   application = await harness.createApplication();
   for (const name of [...Object.keys(HABITS), "elsewhere"]) await harness.putClient(application, name);
 });
@@ -121,6 +121,17 @@ describe("a token is refreshed as its provider's definition says", () => {
     const { expiresAt = 0, obtainedAt } = await user.row();
     expect(expiresAt - obtainedAt).toBe(600_000);
     expect(await storedRefreshToken(user)).toBe(refresh_token);
+  });
+});
+
+describe("an answer that is longer than a call's may be", () => {
+  it("gives its tokens", async () => {
+    const user = await connectUser("json");
+    const rotated = "r".repeat(4096);
+    endpoint.play = (_body, response) =>
+      answerJson(response, 200, { ...harness.sandbox.issueToken(), refresh_token: rotated });
+    expect(await user.call()).toMatchObject({ pincStatus: "success" });
+    expect(await storedRefreshToken(user)).toBe(rotated);
   });
 });
 
