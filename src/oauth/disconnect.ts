@@ -1,6 +1,10 @@
 import type { AuditEntry } from "../model/audit.js";
 import { isProviderName } from "../providers/provider.js";
-import { type AuthorizationOptions, findAuthorizationServer } from "./authorization-server.js";
+import {
+  type AuthorizationOptions,
+  type AuthorizationServer,
+  findAuthorizationServer,
+} from "./authorization-server.js";
 import { type ConnectionKey, type DeletedConnection, UnconfirmedDeletionError } from "./connection.js";
 import { openPair, openToken } from "./store-answer.js";
 import { type Revocation, revoke } from "./token-endpoint.js";
@@ -40,19 +44,31 @@ export async function disconnect(
 /** Never rejects: the connection stays deleted, and the caller is told how the revocation went. */
 async function revokeTokens(options: DisconnectOptions, connection: DeletedConnection): Promise<Revocation> {
   if (options.catalog.find(connection.providerName)?.oauth2?.revocationEndpoint === undefined) return "NOT_SUPPORTED";
+  const failed = (error: unknown) => {
+    options.onFault("revocation", error);
+    return "FAILED" as const;
+  };
   try {
     const server = await findAuthorizationServer(options, connection);
     if (server?.revocationEndpoint === undefined) return "FAILED";
-    const { sealer, send } = options;
-    const { previousRefreshToken } = connection;
     // A refresh token that came too late may be the only one that the provider still knows.
-    const late = previousRefreshToken && openToken(sealer, connection, "previous_refresh_token", previousRefreshToken);
-    if (late !== undefined) await revoke(send, server, { accessToken: undefined, refreshToken: late });
+    const late = await revokeLate(options, connection, server).catch(failed);
     // For a grant kind, the refresh token column holds secret values, not a token.
     const tokens = server.grant === undefined ? connection : { ...connection, refreshToken: undefined };
-    return await revoke(send, server, openPair(sealer, connection, tokens));
+    const own = await revoke(options.send, server, openPair(options.sealer, connection, tokens));
+    return late === "FAILED" ? late : own;
   } catch (error) {
-    options.onFault("revocation", error);
-    return "FAILED";
+    return failed(error);
   }
+}
+
+async function revokeLate(
+  { sealer, send }: DisconnectOptions,
+  connection: DeletedConnection,
+  server: AuthorizationServer,
+): Promise<Revocation | undefined> {
+  const { previousRefreshToken } = connection;
+  if (previousRefreshToken === undefined) return undefined;
+  const refreshToken = openToken(sealer, connection, "previous_refresh_token", previousRefreshToken);
+  return revoke(send, server, { accessToken: undefined, refreshToken });
 }

@@ -84,7 +84,10 @@ describe("tokens that come when their connection is gone", () => {
     expect(revocations()).toEqual([]);
   });
 
-  it("are revoked with the row's own when the user disconnects a connection beside which they were kept", async () => {
+  it.each([
+    ["are revoked with the row's own", "previous_refresh_token"],
+    ["that cannot be opened leave the row's own to be revoked", "refresh_token"],
+  ] as const)("%s when the user disconnects a connection beside which they were kept", async (_, sealedFor) => {
     await call();
     const row = (await harness.store.connections.find(key())) as Connection;
     const late = harness.sandbox.issueToken().refresh_token;
@@ -93,7 +96,7 @@ describe("tokens that come when their connection is gone", () => {
       ...row,
       accessToken: harness.sealer.seal("late", binding("access_token")),
       refreshToken: harness.sealer.seal(late, binding("refresh_token")),
-      lateRefreshToken: harness.sealer.seal(late, binding("previous_refresh_token")),
+      lateRefreshToken: harness.sealer.seal(late, binding(sealedFor)),
     };
     const overtaken = { ...row, version: row.version - 1 };
     expect(await harness.store.connections.commitRefresh(overtaken, tokens, Date.now())).toBe("superseded");
@@ -102,8 +105,10 @@ describe("tokens that come when their connection is gone", () => {
       method: "DELETE",
       headers: { authorization: `Bearer ${application.privateKey}` },
     });
-    expect(disconnected.status).toBe(200);
-    expect(revocations().map((form) => form.get("token"))).toEqual([late, given.refresh_token]);
+    const isOpened = sealedFor === "previous_refresh_token";
+    expect(await disconnected.json()).toEqual({ revocation: isOpened ? "REVOKED" : "FAILED" });
+    const revoked = revocations().map((form) => form.get("token"));
+    expect(revoked).toEqual(isOpened ? [late, given.refresh_token] : [given.refresh_token]);
   });
 
   it("are revoked before the relay ends", async () => {
