@@ -72,8 +72,6 @@ export interface Delivery {
 
 /** Delivers events until it is closed. */
 export interface Deliverer {
-  /** Looks for due events now; the deliverer also does so every second. */
-  nudge(): void;
   /** Starts no new deliveries; resolves when those in progress have ended. Aborts them after `graceMs` milliseconds. */
   close(graceMs: number): Promise<void>;
 }
@@ -96,20 +94,53 @@ const CLAIM_MS = 2 * DELIVERY_DEADLINE_MS;
 export function createDeliverer(options: DelivererOptions): Deliverer {
   const { webhooks, now, onFault } = options;
   const stop = new AbortController();
-  const slots = createSlots<DueEvent>({
-    most: MAX_CONCURRENT,
-    take: (count) => webhooks.claimDue(count, now() + CLAIM_MS, now()),
-    run: (event) => deliver(options, event, stop.signal),
-    onFault,
-  });
-  const poll = setInterval(slots.fill, POLL_MS).unref();
-  slots.fill();
+  const running = new Set<Promise<void>>();
+  let claiming = Promise.resolve();
+  let isClaiming = false;
+  let isWanted = false;
+  let isClosed = false;
+
+  /** One at a time, so that two never compete for the same free slot. */
+  async function claimAll(): Promise<void> {
+    isClaiming = true;
+    try {
+      while (isWanted && !isClosed && running.size < MAX_CONCURRENT) {
+        isWanted = false;
+        const due = await webhooks.claimDue(MAX_CONCURRENT - running.size, now() + CLAIM_MS, now());
+        for (const event of due) begin(event);
+      }
+    } catch (error) {
+      onFault(error);
+    } finally {
+      isClaiming = false;
+    }
+  }
+
+  function begin(event: DueEvent): void {
+    const work = deliver(options, event, stop.signal)
+      .catch(onFault)
+      .finally(() => {
+        running.delete(work);
+        fill();
+      });
+    running.add(work);
+  }
+
+  /** Begins deliveries until no event is due or no slot is free. */
+  function fill(): void {
+    isWanted = true;
+    if (!isClaiming) claiming = claimAll();
+  }
+
+  const poll = setInterval(fill, POLL_MS).unref();
+  fill();
   return {
-    nudge: slots.fill,
     async close(graceMs) {
       clearInterval(poll);
+      isClosed = true;
       const end = setTimeout(() => stop.abort(stopping()), graceMs);
-      await slots.close();
+      await claiming;
+      await Promise.all(running);
       clearTimeout(end);
     },
   };
@@ -143,72 +174,6 @@ function stopping(): RelayError {
     "PROVIDER_UNREACHABLE",
     "The relay is stopping; the event will be retried later, unless this was the last attempt.",
   );
-}
-
-/** Options of {@link createSlots}. */
-interface SlotsOptions<Item> {
-  /** Most concurrent items. */
-  readonly most: number;
-  /** Claims at most this many items; empty when there are none. */
-  readonly take: (count: number) => Promise<readonly Item[]>;
-  readonly run: (item: Item) => Promise<void>;
-  /** Called with the error of `take` or `run`; the item is left to whoever claims it next. */
-  readonly onFault: (error: unknown) => void;
-}
-
-/** A worker pool with limited concurrency. */
-interface Slots {
-  /** Takes items until there are none or no slot is free. Runs by itself when a slot becomes free. Never throws. */
-  fill(): void;
-  /** Takes no more items; resolves when those already taken are done. */
-  close(): Promise<void>;
-}
-
-/** Creates the pool. Only one `take()` runs at a time, so that two never compete for the same free slot. */
-function createSlots<Item>({ most, take, run, onFault }: SlotsOptions<Item>): Slots {
-  const running = new Set<Promise<void>>();
-  let taking = Promise.resolve();
-  let isTaking = false;
-  let isWanted = false;
-  let isClosed = false;
-
-  async function takeAll(): Promise<void> {
-    isTaking = true;
-    try {
-      while (isWanted && !isClosed && running.size < most) {
-        isWanted = false;
-        for (const item of await take(most - running.size)) start(item);
-      }
-    } catch (error) {
-      onFault(error);
-    } finally {
-      isTaking = false;
-    }
-  }
-
-  function start(item: Item): void {
-    const work = run(item)
-      .catch(onFault)
-      .finally(() => {
-        running.delete(work);
-        fill();
-      });
-    running.add(work);
-  }
-
-  function fill(): void {
-    isWanted = true;
-    if (!isTaking) taking = takeAll();
-  }
-
-  return {
-    fill,
-    async close() {
-      isClosed = true;
-      await taking;
-      await Promise.all(running);
-    },
-  };
 }
 
 /** A receiver's answer. */

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { RelayError } from "../../src/model/errors.js";
 import { NOW } from "../store/store-for-test.js";
 import { createBed } from "./webhook-bed.js";
@@ -88,13 +88,15 @@ describe("the events of an application", () => {
 });
 
 describe("a deliverer", () => {
-  it("delivers what is written while it runs, once it is nudged", async () => {
+  it("delivers what is written while it runs within a second", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
     const bed = createBed();
     const receiver = await bed.receiver();
     const { application } = await bed.application(receiver.url);
-    const deliverer = bed.deliverer();
+    bed.deliverer();
     await bed.connect(application, "ada");
-    deliverer.nudge();
+    vi.advanceTimersByTime(1000);
     await receiver.arrived(1);
   });
 
@@ -113,7 +115,6 @@ describe("a deliverer", () => {
     receiver.play = (response) => response.writeHead(204).end();
     answer();
     await closed;
-    deliverer.nudge();
     // Whatever it had begun would be under way now.
     await deliverer.close(60_000);
     expect(receiver.received).toHaveLength(1);
