@@ -149,9 +149,14 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
 async function deliver(options: DelivererOptions, event: DueEvent, signal: AbortSignal): Promise<void> {
   const { webhooks, now, random, onDelivery } = options;
   const { answer, error } = await attempt(options, event, signal);
-  const decision = decideDelivery(answer, event, { now: now(), random: random() });
+  const at = now();
+  const isCutOff = answer === undefined && signal.aborted;
+  // Whatever the receiver would have answered: the next process tries again, even after the last attempt.
+  const decision: DeliveryDecision = isCutOff
+    ? { kind: "retry", nextTryAt: at, freeAt: at }
+    : decideDelivery(answer, event, { now: at, random: random() });
   onDelivery({ event, outcome: decision.kind, statusCode: answer?.statusCode, error });
-  const outcome = { kind: decision.kind, statusCode: answer?.statusCode, at: now() };
+  const outcome = { kind: decision.kind, statusCode: answer?.statusCode, at };
   if (decision.kind === "retry") await webhooks.putOff(event, decision.nextTryAt, decision.freeAt, outcome);
   else await webhooks.finish(event, decision.freeAt, outcome);
 }
@@ -170,10 +175,7 @@ async function attempt(
 }
 
 function stopping(): RelayError {
-  return new RelayError(
-    "PROVIDER_UNREACHABLE",
-    "The relay is stopping; the event will be retried later, unless this was the last attempt.",
-  );
+  return new RelayError("PROVIDER_UNREACHABLE", "The relay is stopping; the event will be retried later.");
 }
 
 /** A receiver's answer. */

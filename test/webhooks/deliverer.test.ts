@@ -122,18 +122,25 @@ describe("a deliverer", () => {
     expect((await bed.store.webhooks.backlog(application.id)).waiting).toBe(1);
   });
 
-  it("ends what is under way after the grace, and leaves it to the next one", async () => {
+  it.each([
+    ["first", []],
+    ["last", [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400]],
+  ])("ends what is under way after the grace, and leaves it to the next one: the %s attempt", async (_, waitsS) => {
     const bed = createBed();
     const receiver = await bed.receiver();
     const { application } = await bed.application(receiver.url);
     await bed.connect(application, "ada");
+    receiver.play = (response) => response.writeHead(500).end();
+    for (const waitS of waitsS) {
+      await bed.round();
+      bed.now += waitS * SECOND_MS;
+    }
     receiver.play = () => {};
     const deliverer = bed.deliverer();
-    await receiver.arrived(1);
+    await receiver.arrived(waitsS.length + 1);
     await deliverer.close(0);
     expect(deliverer.deliveries).toMatchObject([{ outcome: "retry", error: expect.any(RelayError) }]);
     receiver.play = (response) => response.writeHead(204).end();
-    bed.now += 5 * SECOND_MS;
     expect(await bed.round()).toMatchObject([{ outcome: "delivered" }]);
   });
 
