@@ -28,12 +28,7 @@ import { openToken } from "./store-answer.js";
 import type { Tickets } from "./tickets.js";
 import type { TokenEndpointAnswer } from "./token-answer.js";
 import { freeHostParameter, type RefreshTarget, type TokenEndpoint } from "./token-endpoint.js";
-import {
-  assertionRequestFrom,
-  type CodeHabits,
-  clientCredentialsRequestFrom,
-  type TokenRequest,
-} from "./token-request.js";
+import { type CodeHabits, ownTokenRequestFrom, type TokenRequest } from "./token-request.js";
 import type { ToldMembers } from "./token-response.js";
 
 /** What finding a connection's authorization server needs. */
@@ -106,11 +101,12 @@ export async function findAuthorizationServer(
   const { assertion } = oauth2;
   const ask: Ask =
     assertion === undefined
-      ? (send) => send(clientCredentialsRequestFrom(client, scope, habits))
+      ? (send) => send(ownTokenRequestFrom(client, scope, habits))
       : async (send, now) => {
           const signed = await signAssertion(assertion, secrets[KEY_VALUES.key], texts, now);
-          if (assertion.use === "access_token") return answerFrom(signed, now);
-          return send(assertionRequestFrom(client, signed.assertion, assertion.use, scope, habits));
+          const { use } = assertion;
+          if (use === "access_token") return answerFrom(signed, now);
+          return send(ownTokenRequestFrom(client, scope, habits, { assertion: signed.assertion, use }));
         };
   return {
     ...server,

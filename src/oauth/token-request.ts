@@ -84,38 +84,26 @@ export function revocationRequestFrom(
   return tokenRequestFrom(client, { ...habits, tokenParameters: {} }, parameters);
 }
 
-/** Builds a request for a client's own tokens (RFC 6749 section 4.4.2). @param scope empty: the parameter is left out. */
-export function clientCredentialsRequestFrom(
-  client: OAuthClient,
-  scope: string,
-  habits: TokenEndpointHabits,
-): TokenRequest {
-  const parameters: [string, string][] = [["grant_type", "client_credentials"]];
-  if (scope !== "") parameters.push(["scope", scope]);
-  return tokenRequestFrom(client, habits, parameters);
-}
-
 /**
- * Builds a request with a signed assertion, as the grant (RFC 7523 section 2.1) or to authenticate the client (2.2).
+ * Builds a request for a client's own tokens (RFC 6749 section 4.4.2).
+ *
+ * @param scope empty: the parameter is left out.
+ * @param signed an assertion, as the grant (RFC 7523 section 2.1) or to authenticate the client (2.2).
  */
-export function assertionRequestFrom(
+export function ownTokenRequestFrom(
   client: OAuthClient,
-  assertion: Secret,
-  use: "grant" | "client_authentication",
   scope: string,
   habits: TokenEndpointHabits,
+  signed?: { readonly assertion: Secret; readonly use: "grant" | "client_authentication" },
 ): TokenRequest {
-  const parameters: [string, string][] =
-    use === "grant"
-      ? [
-          ["grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"],
-          ["assertion", assertion.reveal()],
-        ]
-      : [
-          ["grant_type", "client_credentials"],
-          ["client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"],
-          ["client_assertion", assertion.reveal()],
-        ];
+  const isGrant = signed?.use === "grant";
+  const parameters: [string, string][] = [
+    ["grant_type", isGrant ? "urn:ietf:params:oauth:grant-type:jwt-bearer" : "client_credentials"],
+  ];
+  if (signed !== undefined) {
+    if (!isGrant) parameters.push(["client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"]);
+    parameters.push([isGrant ? "assertion" : "client_assertion", signed.assertion.reveal()]);
+  }
   if (scope !== "") parameters.push(["scope", scope]);
   return tokenRequestFrom(client, habits, parameters);
 }
