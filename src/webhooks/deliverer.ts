@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { RelayError } from "../model/errors.js";
 import { parseRetryAfter } from "../oauth/token-answer.js";
 import type { Sealer } from "../sealing/seal.js";
@@ -94,6 +95,8 @@ const CLAIM_MS = 2 * DELIVERY_DEADLINE_MS;
 export function createDeliverer(options: DelivererOptions): Deliverer {
   const { webhooks, now, onFault } = options;
   const stop = new AbortController();
+  // Each delivery in progress adds a listener.
+  setMaxListeners(MAX_CONCURRENT, stop.signal);
   const running = new Set<Promise<void>>();
   let claiming = Promise.resolve();
   let isClaiming = false;

@@ -161,6 +161,24 @@ describe("a deliverer", () => {
     expect(second?.id).toBe(first?.id);
   });
 
+  it("is not taken by Node.js for a leak while many receivers hang", async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error) => void warnings.push(warning);
+    process.on("warning", note);
+    onTestFinished(() => void process.off("warning", note));
+    const bed = createBed();
+    const receiver = await bed.receiver();
+    receiver.play = () => {};
+    for (let count = 0; count < 12; count += 1) {
+      const { application } = await bed.application(receiver.url);
+      await bed.connect(application, "ada");
+    }
+    const deliverer = bed.deliverer();
+    await receiver.arrived(12);
+    await deliverer.close(0);
+    expect(warnings).toEqual([]);
+  });
+
   it("survives a store that cannot be used, and tells of it", async () => {
     const bed = createBed();
     bed.store.close();
