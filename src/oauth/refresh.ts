@@ -325,7 +325,8 @@ async function refuseClient(
   const isOfAll = clients.recordRefused(placeOf(target), lease.connection.id, now());
   const outcome = await refuse(options, lease, target, verdict);
   if (outcome !== "refused") return outcome;
-  if (isOfAll) await noteClientRefused(target.registration, now());
+  // Only operators read it, and the next refusal repeats it.
+  if (isOfAll) await noteClientRefused(target.registration, now()).catch(() => {});
   return "misconfigured";
 }
 

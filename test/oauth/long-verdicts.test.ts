@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createBreaker } from "../../src/oauth/breaker.js";
 import type { Connection, ConnectionKey } from "../../src/oauth/connection.js";
 import { createClientHolds, type StoredOAuthClient } from "../../src/oauth/oauth-client.js";
@@ -26,9 +26,7 @@ const sealer = sealerForTest();
 type Answer = Partial<TokenEndpointAnswer> & { readonly text?: string };
 
 const folders: StoreFolder[] = [];
-afterAll(() => {
-  for (const folder of folders) folder.remove();
-});
+afterAll(() => folders.forEach((folder) => void folder.remove()));
 
 /** A relay's refreshing over a real store, at times of the test's choice. `answer` says what a user's refresh token gets. */
 async function createWorld(
@@ -277,6 +275,13 @@ describe("a client that the provider refuses", () => {
     }
     expect(world.asked()).toBeLessThanOrEqual(21);
     expect(await world.store.oauthClients.find(world.application.id, PROVIDER)).toHaveProperty("refusedSince", NOW);
+  });
+
+  it("is told to callers as well when the store cannot take that down for the operator", async () => {
+    const world = await createWorld(() => error(401, "invalid_client"));
+    vi.spyOn(world.store.oauthClients, "noteRefused").mockRejectedValueOnce(new Error("locked"));
+    await world.connect("ada");
+    expect(await world.use("ada", world.createProcess("two"))).toBe("PROVIDER_MISCONFIGURED");
   });
 
   it("is shown again at once, in every process, when the operator has changed it", async () => {
