@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { openPrivateKeyHash } from "../applications/application.js";
-import { createRelayLog, type RelayLog } from "../call/trace.js";
+import { createRelayLog, type RelayLog, reasonOf } from "../call/trace.js";
 import type { Config } from "../config/config.js";
 import { createPending, packageVersion } from "../lib/process.js";
 import { type AuthorizationOptions, createPlaceFor, createTargetFor } from "../oauth/authorization-server.js";
@@ -21,7 +21,7 @@ import type { Store } from "../store/store.js";
 import { verifyKeys } from "../store/verify-keys.js";
 import { createCallLog } from "../telemetry/call-log.js";
 import { createTracing, isSdkLoaded } from "../telemetry/call-spans.js";
-import { describeError } from "../telemetry/log.js";
+import { causeOf, describeError } from "../telemetry/log.js";
 import { countOf } from "../telemetry/metric.js";
 import { METRICS } from "../telemetry/metric-list.js";
 import { createUpstream, type UpstreamOptions } from "../upstream/client.js";
@@ -216,7 +216,7 @@ function authorizationFor(
     sealer,
     tickets: createTickets({ store: store.tickets, sealer, now: Date.now }),
     pending: createPending(),
-    send: createTokenEndpoint(tokenUpstream),
+    send: createTokenEndpoint(tokenUpstream, undefined, unansweredLog(logger)),
     publicUrl,
     now: Date.now,
     onEvent: ({ what, ...event }) => logger.info(event, what),
@@ -242,7 +242,7 @@ function refresherFor(
     onFault: (error) => log.fault("refresh", error),
     targetFor: createTargetFor({ catalog, oauthClients: store.oauthClients, sealer }),
     placeFor: createPlaceFor({ catalog, oauthClients: store.oauthClients }),
-    send: createTokenEndpoint(tokenUpstream, refreshTimeoutMs),
+    send: createTokenEndpoint(tokenUpstream, refreshTimeoutMs, unansweredLog(logger)),
     onRefresh: ({ applicationId, providerName: provider }, outcome) => {
       const level = outcome === "refreshed" || outcome === "lost" ? "info" : "warn";
       logger[level]({ applicationId, provider, outcome }, "refresh");
@@ -251,6 +251,11 @@ function refresherFor(
     onRevocation: ({ applicationId, providerName: provider }, revocation) =>
       logger.info({ applicationId, provider, outcome: revocation.toLowerCase() }, "revocation"),
   });
+}
+
+function unansweredLog(logger: Logger): Parameters<typeof createTokenEndpoint>[2] {
+  return ({ registration: { applicationId, providerName: provider } }, error) =>
+    logger.warn({ applicationId, provider, error: reasonOf(error), cause: causeOf(error) }, "no answer");
 }
 
 function relayLogFor(

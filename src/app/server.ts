@@ -10,6 +10,7 @@ import { createRpcHandler } from "../api/rpc/handler.js";
 import { createViaHandler } from "../api/via/handler.js";
 import { VIA } from "../api/via/read-call.js";
 import { createBudget } from "../call/budget.js";
+import { reasonOf } from "../call/trace.js";
 import { type Config, listenUrlFrom, publicUrlFrom } from "../config/config.js";
 import { createReadiness, createRouter, type PathHandler } from "../http/dispatch.js";
 import { createClientAddress, createIsEncrypted } from "../http/exchange.js";
@@ -19,7 +20,7 @@ import { createAddressMatcher } from "../lib/address-list.js";
 import { RelayError } from "../model/errors.js";
 import { createPagesHandler } from "../pages/handler.js";
 import { probeKeys } from "../store/verify-keys.js";
-import { causeOf, describeError } from "../telemetry/log.js";
+import { causeOf } from "../telemetry/log.js";
 import { createDeliverer, type Deliverer, type Delivery } from "../webhooks/deliverer.js";
 import { createCallParts, listenForOperators, type Wiring } from "./admin-port.js";
 import { type Closers, openParts, type Parts, type ServiceOptions } from "./parts.js";
@@ -222,8 +223,4 @@ function fieldsFrom({ event, outcome, statusCode, error }: Delivery) {
     statusCode,
     ...(error === undefined ? {} : { error: reasonOf(error), cause: causeOf(error) }),
   };
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof RelayError ? error.reason : describeError(error).class;
 }

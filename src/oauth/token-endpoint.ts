@@ -76,8 +76,13 @@ export type TokenEndpoint = Pick<
  *
  * @param upstream should limit answers to {@link MAX_TOKEN_ANSWER_BYTES}.
  * @param timeoutMs for the whole request. `signal` ends it earlier; `mayBegin` is called before its first byte.
+ * @param onUnanswered called with the error when there is no answer; for the log, since nobody else is told the cause.
  */
-export function createTokenEndpoint(upstream: Upstream, timeoutMs = DEFAULT_TIMEOUT_MS) {
+export function createTokenEndpoint(
+  upstream: Upstream,
+  timeoutMs = DEFAULT_TIMEOUT_MS,
+  onUnanswered: (target: TokenEndpoint, error: unknown) => void = () => {},
+) {
   return async (
     target: TokenEndpoint,
     { headers, body, method = "POST" }: TokenRequest,
@@ -106,6 +111,7 @@ export function createTokenEndpoint(upstream: Upstream, timeoutMs = DEFAULT_TIME
       const field = (name: string) => headerValue(rawHeaders, name);
       return { statusCode, body: answer.body.concat(), retryAfter: field("retry-after"), date: field("date") };
     } catch (error) {
+      onUnanswered(target, error);
       const isUnsent = progress.wasSent !== true && error instanceof RelayError;
       throw isUnsent ? new TokenRequestNotSentError(error) : error;
     } finally {

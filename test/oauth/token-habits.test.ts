@@ -135,6 +135,16 @@ describe("an answer that is longer than a call's may be", () => {
   });
 });
 
+describe("a token endpoint that does not answer", () => {
+  it("is named in the log, with the cause", async () => {
+    const user = await connectUser("json");
+    endpoint.play = (_body, response) => void response.destroy();
+    expect(await user.call()).toMatchObject({ errorType: "REFRESH_UNAVAILABLE" });
+    const lines = harness.logLines.filter((line) => line.includes('"msg":"no answer"')).map((line) => JSON.parse(line));
+    expect(lines.at(-1)).toMatchObject({ provider: "json", error: "PROVIDER_UNREACHABLE", cause: "UND_ERR_SOCKET" });
+  });
+});
+
 describe("an answer that is malformed", () => {
   it.each([
     ["in the wrapper", { status: 0, body: { access_token: 7, refresh_token: "rotated" } }],
