@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { AggregatorRegistry, Registry } from "prom-client";
-import { type CallRecord, createCallMetrics } from "./call-log.js";
+import { createCallMetrics } from "./call-log.js";
 import {
   countOf,
   createCounter,
@@ -14,26 +14,10 @@ import {
 import { METRICS } from "./metric-list.js";
 
 /** The metrics of one process. */
-export interface Metrics {
-  readonly call: (call: CallRecord) => void;
-  /** Counts a finished token refresh. */
-  readonly refresh: (provider: string, outcome: string) => void;
-  /** Counts a finished attempt to deliver a webhook. */
-  readonly delivery: (outcome: string) => void;
-  /** Counts a fault of the relay itself, by place. */
-  readonly fault: (where: string) => void;
-  /** Counts a store operation and its duration. */
-  readonly store: (operation: "read" | "write", ms: number, isFailed: boolean) => void;
-  /** Adds metrics that are kept elsewhere; `read` is called at each scrape. */
-  addSource(read: () => readonly Metric[]): void;
-  /** The current values of all metrics. */
-  read(): readonly Metric[];
-  /** Stops monitoring the event loop. */
-  close(): void;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /** @param version of the relay, for `relay_build_info`. */
-export function createMetrics(version: string): Metrics {
+export function createMetrics(version: string) {
   const calls = createCallMetrics();
   const store = createStoreMetrics();
   const ofProcess = createProcessMetrics();
@@ -43,12 +27,13 @@ export function createMetrics(version: string): Metrics {
   const sources: Array<() => readonly Metric[]> = [];
   return {
     call: calls.add,
-    refresh: (provider, outcome) => refreshes.add({ provider, outcome }),
-    delivery: (outcome) => deliveries.add({ outcome }),
-    fault: (where) => faults.add({ where }),
+    refresh: (provider: string, outcome: string) => refreshes.add({ provider, outcome }),
+    delivery: (outcome: string) => deliveries.add({ outcome }),
+    fault: (where: string) => faults.add({ where }),
     store: store.add,
-    addSource: (read) => void sources.push(read),
-    read: () => [
+    /** Adds metrics that are kept elsewhere; `read` is called at each scrape. */
+    addSource: (read: () => readonly Metric[]) => void sources.push(read),
+    read: (): readonly Metric[] => [
       ...calls.read(),
       refreshes.read(),
       deliveries.read(),
@@ -58,6 +43,7 @@ export function createMetrics(version: string): Metrics {
       ...ofProcess.read(),
       buildInfo(version),
     ],
+    /** Stops monitoring the event loop. */
     close: ofProcess.close,
   };
 }
