@@ -13,14 +13,7 @@ interface SweepOptions {
 }
 
 /** Takes over the work that dead processes left. */
-export interface Sweep {
-  /** Stores the answers that dead processes left, and ends their leases; refreshes nothing. Never rejects. */
-  settle(): Promise<void>;
-  /** Runs one sweep, as the timer does; never rejects. */
-  look(): Promise<void>;
-  /** Stops the timer; resolves when the last sweep has ended. */
-  close(): Promise<void>;
-}
+export type Sweep = ReturnType<typeof startSweep>;
 
 /** Sweep interval: others take over from a dead process well within a provider's grace window of 30 s. Milliseconds. */
 const EVERY_MS = 2000;
@@ -32,7 +25,7 @@ const BATCH = 50;
  * their leases, and refreshes what they were refreshing. That must be soon, since the provider may accept the same
  * refresh token again only for a while (threats 3.4). Every process sweeps; locks and leases let only one act.
  */
-export function startSweep(options: SweepOptions): Sweep {
+export function startSweep(options: SweepOptions) {
   const { connections, peers, refresher, onReplayed, onFault } = options;
   const settlement: Settlement = {
     store: async (answer) => onReplayed(answer.connection, await refresher.storeLeft(answer)),
@@ -62,8 +55,11 @@ export function startSweep(options: SweepOptions): Sweep {
   };
   const timer = setInterval(() => void look(), EVERY_MS).unref();
   return {
+    /** Stores the answers that dead processes left, and ends their leases; refreshes nothing. Never rejects. */
     settle,
+    /** Runs one sweep, as the timer does; never rejects. */
     look,
+    /** Stops the timer; resolves when the last sweep has ended. */
     async close() {
       clearInterval(timer);
       await looking;

@@ -79,16 +79,6 @@ interface LineOutput {
   write(bytes: Buffer): number;
 }
 
-/** A destination for log lines. */
-interface LineBlocks {
-  /** Never blocks: drops the line when the buffer is full. */
-  write(line: string): void;
-  /** Writes buffered lines, for at most a second: a stalled reader must not keep the process from exiting. */
-  flushSync(): void;
-  /** Lines dropped since the start. */
-  readonly dropped: number;
-}
-
 /** Buffered lines are written when they reach this length: a system call per line costs more than building the line. */
 const BLOCK_LENGTH = 16 * 1024;
 /** Longest time that a line is buffered. */
@@ -110,7 +100,7 @@ const PIPE_BUF = 4096;
  * @param isShared whether other processes write to the same output. Whole lines are then written in pieces of at most
  *   PIPE_BUF, which are atomic. A larger write to a full pipe may be split, with another process's line in between.
  */
-export function createLineBlocks(output: LineOutput, onTaken: (dropped: number) => void, isShared = false): LineBlocks {
+export function createLineBlocks(output: LineOutput, onTaken: (dropped: number) => void, isShared = false) {
   const maxPieceBytes = isShared ? PIPE_BUF : Number.POSITIVE_INFINITY;
   let lines: string[] = [];
   let length = 0;
@@ -169,7 +159,8 @@ export function createLineBlocks(output: LineOutput, onTaken: (dropped: number) 
   }
 
   return {
-    write(line) {
+    /** Never blocks: drops the line when the buffer is full. */
+    write(line: string): void {
       if (waitingBytes + length + line.length > MAX_WAITING_BYTES) {
         dropped += 1;
         return;
@@ -179,7 +170,8 @@ export function createLineBlocks(output: LineOutput, onTaken: (dropped: number) 
       if (length >= BLOCK_LENGTH) offer();
       else timer ??= setTimeout(offer, MAX_WAIT_MS).unref();
     },
-    flushSync() {
+    /** Writes buffered lines, for at most a second: a stalled reader must not keep the process from exiting. */
+    flushSync(): void {
       offer();
       const until = performance.now() + MAX_FLUSH_MS;
       // When everything is written, `onTaken` may add a line that reports how many were dropped.
@@ -188,7 +180,8 @@ export function createLineBlocks(output: LineOutput, onTaken: (dropped: number) 
         offer();
       }
     },
-    get dropped() {
+    /** Lines dropped since the start. */
+    get dropped(): number {
       return dropped;
     },
   };
