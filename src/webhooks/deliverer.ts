@@ -6,8 +6,8 @@ import { headerValue } from "../upstream/exchange.js";
 import type { Upstream } from "../upstream/request.js";
 import { type DueEvent, openWebhookSecret, signatureFields, type WebhookStore } from "./webhook-store.js";
 
-/** What sending an event needs. */
-interface SendWebhookOptions {
+/** What a deliverer needs. */
+export interface DelivererOptions {
   /** Should limit answers to a small size: only the status and Retry-After are used. */
   readonly upstream: Upstream;
   readonly sealer: Sealer;
@@ -15,6 +15,13 @@ interface SendWebhookOptions {
   readonly now: () => number;
   /** Default 15,000 ms: the minimum that the specification recommends, for receivers that work before they answer. */
   readonly deadlineMs?: number;
+  readonly webhooks: Pick<WebhookStore, "claimDue" | "finish" | "putOff">;
+  /** At least 0, less than 1. */
+  readonly random: () => number;
+  /** Called once per finished attempt; for logs. */
+  readonly onDelivery: (delivery: Delivery) => void;
+  /** Called for unexpected errors: an unusable store, a fault. */
+  readonly onFault: (error: unknown) => void;
 }
 
 /** Default time for a receiver to answer, in milliseconds. */
@@ -27,7 +34,7 @@ const FIELDS = ["content-type", "application/json", "user-agent", "provider-call
  * redirect. Rejects as `Upstream.send`, or with RelayError STORE_UNAVAILABLE when the secret cannot be opened.
  */
 async function sendWebhook(
-  { upstream, sealer, now, deadlineMs = DELIVERY_DEADLINE_MS }: SendWebhookOptions,
+  { upstream, sealer, now, deadlineMs = DELIVERY_DEADLINE_MS }: DelivererOptions,
   event: DueEvent,
   signal: AbortSignal,
 ): Promise<ReceiverAnswer> {
@@ -48,17 +55,6 @@ async function sendWebhook(
     { deadline: performance.now() + deadlineMs, signal },
   );
   return { statusCode: answer.statusCode, retryAfter: headerValue(answer.rawHeaders, "retry-after") };
-}
-
-/** What a deliverer needs. */
-export interface DelivererOptions extends SendWebhookOptions {
-  readonly webhooks: Pick<WebhookStore, "claimDue" | "finish" | "putOff">;
-  /** At least 0, less than 1. */
-  readonly random: () => number;
-  /** Called once per finished attempt; for logs. */
-  readonly onDelivery: (delivery: Delivery) => void;
-  /** Called for unexpected errors: an unusable store, a fault. */
-  readonly onFault: (error: unknown) => void;
 }
 
 /** How one attempt to deliver an event ended. */
@@ -151,7 +147,11 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
 
 async function deliver(options: DelivererOptions, event: DueEvent, signal: AbortSignal): Promise<void> {
   const { webhooks, now, random, onDelivery } = options;
-  const { answer, error } = await attempt(options, event, signal);
+  const { answer, error } = await sendWebhook(options, event, signal).then(
+    (received) => ({ answer: received, error: undefined }),
+    // Reported to onDelivery; whatever it is, the event is retried.
+    (failure: unknown) => ({ answer: undefined, error: failure }),
+  );
   const at = now();
   const isCutOff = answer === undefined && signal.aborted;
   // Whatever the receiver would have answered: the next process tries again, even after the last attempt.
@@ -162,19 +162,6 @@ async function deliver(options: DelivererOptions, event: DueEvent, signal: Abort
   const outcome = { kind: decision.kind, statusCode: answer?.statusCode, at };
   if (decision.kind === "retry") await webhooks.putOff(event, decision.nextTryAt, decision.freeAt, outcome);
   else await webhooks.finish(event, decision.freeAt, outcome);
-}
-
-async function attempt(
-  options: DelivererOptions,
-  event: DueEvent,
-  signal: AbortSignal,
-): Promise<{ readonly answer: ReceiverAnswer | undefined; readonly error: unknown }> {
-  try {
-    return { answer: await sendWebhook(options, event, signal), error: undefined };
-  } catch (error) {
-    // Reported to onDelivery; whatever it is, the event is retried.
-    return { answer: undefined, error };
-  }
 }
 
 function stopping(): RelayError {
