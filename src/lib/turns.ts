@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+
 /** Large work as a generator. It yields about once a millisecond, where other work may run in between. */
 export type Steps<Result> = Generator<void, Result, void>;
 
@@ -78,6 +80,15 @@ export function atOnce<Result>(steps: Steps<Result>): Result {
   let step = steps.next();
   while (step.done !== true) step = steps.next();
   return step.value;
+}
+
+/**
+ * Repeats work on at most `size` items, in a turn of the event loop each, until there were fewer.
+ *
+ * @param work resolves to the number of items.
+ */
+export async function inBatches(size: number, work: () => Promise<number>): Promise<void> {
+  while ((await work()) === size) await nextTurn();
 }
 
 /** Queued work. */

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { inBatches } from "../lib/turns.js";
 import type { CallStore } from "./call-block.js";
 import type { CaptureStore } from "./capture-store.js";
 import { type FigureSpan, type FigureStore, SPAN_MS, settledBefore } from "./figures.js";
@@ -43,9 +44,8 @@ export function startRetention(options: RetentionOptions): Retention {
   /** Spans that began before these times have been merged. */
   const merged: Record<FigureSpan, number> = { MINUTE: 0, HOUR: 0 };
   let isClosed = false;
-  const forget = async (store: Pick<CallStore, "deleteBefore">, time: number) => {
-    while (!isClosed && (await store.deleteBefore(time, BATCH)) === BATCH) await nextTurn();
-  };
+  const forget = (store: Pick<CallStore, "deleteBefore">, time: number) =>
+    inBatches(BATCH, async () => (isClosed ? 0 : store.deleteBefore(time, BATCH)));
   const oldestOf = (span: FigureSpan) => now() - FIGURES_MS[span];
   const forgetFigures = (span: FigureSpan) =>
     forget({ deleteBefore: (time, limit) => figures.deleteBefore(span, time, limit) }, oldestOf(span));

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import {
   type Application,
   ApplicationExistsError,
@@ -8,12 +7,14 @@ import {
   type ApplicationStore,
 } from "../applications/application.js";
 import { type CallRulesByProvider, jsonFromCallRules, storedCallRules } from "../applications/call-rules.js";
+import { inBatches } from "../lib/turns.js";
 import { type AuditEntry, type ChangeOptions, requireCurrent } from "../model/audit.js";
 import { writeAudit } from "./audit-records.js";
 import type { CallBlockStore } from "./call-blocks.js";
 import {
   all,
   camelCase,
+  createRemoval,
   createStatement,
   type Database,
   first,
@@ -167,24 +168,17 @@ function* writeOrigins(applicationId: string, origins: readonly string[]): Opera
   for (const origin of origins) yield* run(ADD_ORIGIN, { origin, applicationId });
 }
 
-/** Rows deleted per transaction: a few milliseconds of the write lock and of the event loop. */
-const BATCH = 200;
-
 /** Blocks of call records deleted per transaction: a few to a hundred kilobytes each. */
 const BLOCK_BATCH = 20;
 
-/** Tables to empty first, each with the order of an index to delete in, and whether a cache keeps its rows. */
-const DELETE_SOME = (
-  [
-    ["connections", "user_id, provider_name", true],
-    ["tickets", "kind, expires_at", false],
-    ["call_captures", "capture_until", false],
-  ] as const
-).map(([table, order, isKept]) => ({
-  isKept,
-  statement: createStatement<{ id: string; batch: number }>(`DELETE FROM ${table} WHERE id IN
-       (SELECT id FROM ${table} WHERE application_id = :id ORDER BY ${order} LIMIT :batch)`),
-}));
+/** The tables that may have many rows of an application; of these only connections are cached. */
+const removeConnections = createRemoval("connections", "user_id, provider_name");
+const REMOVALS = [
+  createRemoval("tickets", "kind, expires_at"),
+  createRemoval("call_captures", "capture_until"),
+  createRemoval("webhook_events", "next_try_at"),
+  createRemoval("webhook_deliveries", "place"),
+];
 
 const DISABLE = createStatement<{ publicKey: string }>(
   "UPDATE applications SET state = 'DISABLED' WHERE public_key = :public_key",
@@ -211,10 +205,8 @@ async function deleteApplication(
 ): Promise<boolean> {
   const id = await database.write(() => begin(publicKey, options), forget(publicKey));
   if (id === undefined) return false;
-  for (const { statement, isKept } of DELETE_SOME) {
-    const deleteSome = () => database.write(() => run(statement, { id, batch: BATCH }), isKept ? undefined : nothing);
-    while ((await deleteSome()) === BATCH) await nextTurn();
-  }
+  await removeConnections(database, id);
+  for (const remove of REMOVALS) await remove(database, id, nothing);
   await deleteCalls(calls, id);
   const isDeleted = (await database.write(() => run(DELETE, { id }))) > 0;
   // Records of calls that were in progress; no more are written from now on.
@@ -231,8 +223,8 @@ function* begin(publicKey: string, options: ChangeOptions<Application>): Operati
   return current.id;
 }
 
-async function deleteCalls(calls: Pick<CallBlockStore, "deleteOf">, id: string): Promise<void> {
-  while ((await calls.deleteOf(id, BLOCK_BATCH)) === BLOCK_BATCH) await nextTurn();
+function deleteCalls(calls: Pick<CallBlockStore, "deleteOf">, id: string): Promise<void> {
+  return inBatches(BLOCK_BATCH, () => calls.deleteOf(id, BLOCK_BATCH));
 }
 
 /** Columns with JSON. */

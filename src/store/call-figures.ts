@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { inBatches } from "../lib/turns.js";
 import {
   addFigures,
   emptyFigures,
@@ -126,8 +127,7 @@ export function createFigureStore(use: UseDatabase): FigureStore {
       use(
         async (database) => {
           for (const subject of await database.read(() => all(SHARED, { span, startAt }))) {
-            while ((await database.write(() => merge({ span, startAt, ...subject }), nothing)) === SLICE)
-              await nextTurn();
+            await inBatches(SLICE, () => database.write(() => merge({ span, startAt, ...subject }), nothing));
             await nextTurn();
           }
         },

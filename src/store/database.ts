@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { inBatches } from "../lib/turns.js";
 
 /**
  * One statement with `:name` parameters, in the SQL that SQLite and PostgreSQL share. The drivers translate the rest
@@ -11,7 +12,7 @@ import { createHash } from "node:crypto";
  * - `, :clock AS clock` reads the database's clock with a row; SQLite has none of its own and leaves it out.
  * - `CAST(:x AS BYTEA)` is bytes; `CAST(:x AS KEY)` is the type of columns with text from outside, which PostgreSQL
  *   keeps as bytes, since its text type cannot hold a NUL and a user's id may (threats T02).
- * - `FOR UPDATE` is for PostgreSQL only: a SQLite transaction locks the whole database.
+ * - `FOR UPDATE` and other row locks are for PostgreSQL only: a SQLite transaction locks the whole database.
  * - `INDEXED BY` is for SQLite only, and `instr()` has another name in PostgreSQL.
  */
 export interface Statement<Parameters, Row> {
@@ -133,6 +134,21 @@ export interface CacheOptions<Key, Value> {
 
 /** The `forget` of writes to tables that are not cached. */
 export function nothing(): void {}
+
+/** Rows deleted per transaction: a few milliseconds of the write lock and of the event loop. */
+const DELETED_AT_ONCE = 200;
+
+/**
+ * Creates a function that deletes an application's rows from a table, in short transactions.
+ *
+ * @param order the columns after `application_id` in an index of the table.
+ */
+export function createRemoval(table: string, order: string) {
+  const statement = createStatement<{ id: string; limit: number }>(`DELETE FROM ${table} WHERE id IN
+       (SELECT id FROM ${table} WHERE application_id = :id ORDER BY ${order} LIMIT :limit)`);
+  return ({ write }: Pick<Database, "write">, id: string, forget?: () => void): Promise<void> =>
+    inBatches(DELETED_AT_ONCE, () => write(() => run(statement, { id, limit: DELETED_AT_ONCE }), forget));
+}
 
 /** Whether a UNIQUE constraint refused a row, by the codes of SQLite and PostgreSQL. */
 export function isUniqueViolation(error: unknown): boolean {

@@ -95,7 +95,7 @@ function sqliteSql(sql: string): string {
     .replaceAll(" AS BYTEA)", " AS BLOB)")
     .replaceAll(" AS KEY)", " AS TEXT)")
     .replaceAll(/(?<!:):[a-z_]+/g, camelCase)
-    .replaceAll(/ FOR (?:NO KEY )?UPDATE(?: SKIP LOCKED)?/g, "");
+    .replaceAll(/ FOR (?:NO KEY UPDATE|KEY SHARE|UPDATE)(?: SKIP LOCKED)?/g, "");
 }
 
 /** Pauses before the second, third and fourth try, in milliseconds: the event loop serves other calls meanwhile. */

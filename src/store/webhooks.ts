@@ -10,7 +10,7 @@ import {
   type WebhookStore,
 } from "../webhooks/webhook-store.js";
 import { writeAudit } from "./audit-records.js";
-import { all, createStatement, type Database, first, type Operation, run } from "./database.js";
+import { all, createRemoval, createStatement, type Database, first, type Operation, run } from "./database.js";
 import { createDeliveries, noteDelivery } from "./webhook-deliveries.js";
 
 /** A row of webhook_endpoints, without `free_at`. */
@@ -28,6 +28,8 @@ const FIND = createStatement<{ id: string }, EndpointRow>(
 const PUT = createStatement<EndpointRow>(`
    INSERT INTO webhook_endpoints (id, uri, secret, updated_at) VALUES (:id, :uri, :secret, :updated_at)
    ON CONFLICT (id) DO UPDATE SET uri = excluded.uri, secret = excluded.secret, updated_at = excluded.updated_at`);
+
+const removeEvents = createRemoval("webhook_events", "next_try_at");
 
 const DELETE_EVENTS = createStatement<{ id: string }>("DELETE FROM webhook_events WHERE application_id = :id");
 
@@ -48,7 +50,10 @@ export function createWebhookStore(database: Database): WebhookStore {
       return row && endpointFromRow(row);
     },
     putEndpoint: (endpoint, audit) => database.write(() => put(endpoint, audit)),
-    deleteEndpoint: (id, audit) => database.write(() => deleteEndpoint(id, audit)),
+    async deleteEndpoint(id, audit) {
+      await removeEvents(database, id);
+      return database.write(() => deleteEndpoint(id, audit));
+    },
     // Every process calls this every second, so a transaction is begun only when an event is due.
     async claimDue(limit, until, now) {
       const due = await database.read(() => findDue(limit, now));
@@ -73,9 +78,11 @@ function* put(
   yield* writeAudit(audit);
 }
 
+/** Deletes an endpoint, and the events that were added since most were deleted. */
 function* deleteEndpoint(id: string, audit: AuditEntry | undefined): Operation<boolean> {
-  yield* run(DELETE_EVENTS, { id });
+  // Before its events: this waits for those who are adding one, and nobody adds one afterwards.
   const isDeleted = (yield* run(DELETE, { id })) > 0;
+  yield* run(DELETE_EVENTS, { id });
   if (isDeleted) yield* writeAudit(audit);
   return isDeleted;
 }
@@ -202,8 +209,9 @@ function dueEventFrom(event: EventRow, endpoint: WebhookEndpoint, until: number)
   return { ...event, type, endpoint, claimedUntil: until };
 }
 
+/** Locks the rows, so that neither is deleted before the event is committed. */
 const FIND_RECEIVER = createStatement<{ id: string }, { publicKey: string }>(
-  "SELECT public_key FROM applications JOIN webhook_endpoints USING (id) WHERE id = :id",
+  "SELECT public_key FROM applications JOIN webhook_endpoints USING (id) WHERE id = :id FOR KEY SHARE",
 );
 
 const ENQUEUE = createStatement<{ id: string; applicationId: string; payload: string; now: number }>(`

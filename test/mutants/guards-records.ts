@@ -47,7 +47,7 @@ export const RECORD_GUARDS: readonly Guard[] = [
   guard("record: application that is gone", ["exists(applicationId)", "true"], "store/calls"),
   guard(
     "record: end with the application",
-    ["while ((await calls.deleteOf(id, BLOCK_BATCH)) === BLOCK_BATCH) await nextTurn();", ""],
+    ["return inBatches(BLOCK_BATCH, () => calls.deleteOf(id, BLOCK_BATCH));", "return Promise.resolve();"],
     "store/calls",
   ),
   guard("record: places of watchers", ["this.#watchers.size >= MAX_WATCHERS", "false"], "records/call-watch"),

@@ -1,14 +1,14 @@
 import { type PostgresLocation, parseDatabaseLocation } from "../../src/config/database-location.js";
 import { openPostgresStore } from "../../src/store/postgres.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
-import type { Store } from "../../src/store/store.js";
+import type { Store, StoreOptions } from "../../src/store/store.js";
 import { createTestDatabase, POSTGRES_URL } from "../support/postgres.js";
 import { createStoreFolder, NOW } from "./store-for-test.js";
 
 /** A database of its own, whichever it is: what every store must do is tested on each of them. */
 export interface StoreBed {
   /** Opens the store; closed with the bed at the latest. */
-  open(): Promise<Store>;
+  open(options?: StoreOptions): Promise<Store>;
   /** Changes the database behind the stores' back. Parameters are `?`. */
   run(sql: string, ...values: unknown[]): Promise<void>;
   rows(sql: string, ...values: unknown[]): Promise<Record<string, unknown>[]>;
@@ -30,8 +30,8 @@ async function createSqliteBed(): Promise<StoreBed> {
   let elapsedMs = 0;
   const closers: Array<() => void> = [];
   return {
-    async open() {
-      const store = openSqliteStore(at.path, { now: () => NOW + elapsedMs });
+    async open(options) {
+      const store = openSqliteStore(at.path, { now: () => NOW + elapsedMs, ...options });
       closers.push(() => store.close());
       return store;
     },
@@ -59,8 +59,9 @@ async function createPostgresBed(): Promise<StoreBed> {
   const closers: Array<() => Promise<void>> = [];
   const query = (sql: string, values: readonly unknown[]) => database.query(numbered(sql), values);
   return {
-    async open() {
-      const store = await openPostgresStore(location, { maxConnections: 4, timeoutMs: 30_000 }, { now: () => NOW });
+    async open(options) {
+      const limits = { maxConnections: 4, timeoutMs: 30_000 };
+      const store = await openPostgresStore(location, limits, { now: () => NOW, ...options });
       let closing: Promise<void> | undefined;
       const close = () => {
         closing ??= store.close();

@@ -46,6 +46,12 @@ describe.each(STORES)("$name", ({ createBed }) => {
     return created;
   }
 
+  /** Adds rows of the application to a table. @param values of the further columns, in SQL. */
+  const addMany = (table: string, columns: string, values: string, rows: number) =>
+    at.run(`INSERT INTO ${table} (id, application_id, ${columns})
+      WITH RECURSIVE row(number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM row WHERE number < ${rows})
+      SELECT 'row ' || number, '${application.id}', ${values} FROM row`);
+
   const keyOf = (userId: string, { id: applicationId } = application) => ({ applicationId, userId, providerName: "p" });
 
   async function put(userId: string, now = NOW, of = application): Promise<void> {
@@ -81,6 +87,37 @@ describe.each(STORES)("$name", ({ createBed }) => {
       await store.webhooks.putEndpoint(endpointOf(application));
       expect(await store.webhooks.backlog(application.id)).toEqual({ waiting: 0, oldestAt: undefined });
       expect(await claim()).toEqual([]);
+    });
+
+    it.each(["application", "endpoint"] as const)("end in short transactions with their %s", async (what) => {
+      const [rows, others] = [1000, await told()];
+      await put("a", NOW, others);
+      await addMany("webhook_events", "payload, next_try_at, created_at", "'{}', 0, 0", rows);
+      const columns = "type, user_id, provider_name, outcome, attempts, status, created_at, attempted_at";
+      await addMany("webhook_deliveries", columns, "'t', '', '', 'DELIVERED', 1, 200, 0, 0", rows);
+      const operations: string[] = [];
+      const deleting = await at.open({ onOperation: (kind) => void operations.push(kind) });
+      if (what === "endpoint") await deleting.webhooks.deleteEndpoint(application.id);
+      else await deleting.applications.delete(application.publicKey);
+      const left = async (table: string) =>
+        (await at.rows(`SELECT application_id AS id FROM ${table}`)).map(({ id }) => id);
+      expect(await left("webhook_events")).toEqual([others.id]);
+      expect(await left("webhook_deliveries")).toHaveLength(what === "endpoint" ? rows : 0);
+      const writes = operations.filter((kind) => kind === "write").length;
+      expect(writes).toBeGreaterThanOrEqual(what === "endpoint" ? rows / 200 : (2 * rows) / 200);
+    });
+
+    it("leave no event that is written while they are deleted", async () => {
+      await put("a");
+      await store.webhooks.finish(await claimOne(), NOW, DELIVERED);
+      const other = await at.open();
+      await Promise.all([
+        ...Array.from({ length: 10 }, (_, user) =>
+          store.connections.put(connectionForTest(sealer, keyOf(`u${user}`)), NOW),
+        ),
+        other.webhooks.deleteEndpoint(application.id),
+      ]);
+      expect(await at.rows("SELECT id FROM webhook_events")).toEqual([]);
     });
 
     it("end with their application", async () => {
