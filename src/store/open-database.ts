@@ -63,11 +63,15 @@ export function openDatabase(path: string, kind = STORE): Database.Database {
   }
 }
 
-/** The absolute name of a database file. Throws StoreOpenError for one that SQLite would open under another name. */
+/**
+ * The absolute name of a database file. Throws StoreOpenError for one that SQLite would open under another name, and
+ * for what is not a file: SQLite would take a device such as /dev/null for an empty one.
+ */
 export function databaseFile(path: string): string {
   const file = resolve(path);
   // better-sqlite3 trims names, and would then open a different file from the one created here.
   if (file !== file.trim()) throw new StoreOpenError(file, "the name must not end in white space");
+  if (existsSync(file) && !statSync(file).isFile()) throw new StoreOpenError(file, "is not a file");
   return file;
 }
 

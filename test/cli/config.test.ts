@@ -101,7 +101,7 @@ describe("relay config check", () => {
     ["a lost key file", () => ({ RELAY_KEY_FILE: "lost.key" }), /^RELAY_KEY_FILE: .* does not exist; restore it/],
     ["a database of a newer version", spoilDatabase("PRAGMA user_version = 99"), /^RELAY_DATABASE: .* version 99/],
     ["another program's database", spoilDatabase("PRAGMA user_version = 0"), /^RELAY_DATABASE: .* another program/],
-    ["a folder as database", ({ path }) => ({ RELAY_DATABASE: `sqlite:${path}` }), /^RELAY_DATABASE: .*CANTOPEN/],
+    ["a folder as database", ({ path }) => ({ RELAY_DATABASE: `sqlite:${path}` }), /^RELAY_DATABASE: .*is not a file/],
     [
       "a database that could not be made",
       () => ({ RELAY_DATABASE: "sqlite:relay.key/new/relay.db" }),

@@ -1,4 +1,17 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
@@ -51,9 +64,21 @@ describe("openDatabase()", () => {
     expect(modeOf(path)).toBe("664");
   });
 
+  it("refuses what is no file, such as a pipe or a device, and leaves it as it is", () => {
+    const pipe = join(folder, "pipe");
+    execFileSync("mkfifo", ["-m", "666", pipe]);
+    symlinkSync(pipe, path);
+    // Opened here as well: who opens a pipe alone waits for another.
+    const fd = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+    for (const at of [pipe, path]) expect(() => openHere(at)).toThrow(new StoreOpenError(at, "is not a file"));
+    closeSync(fd);
+    expect(modeOf(pipe)).toBe("666");
+    expect(readdirSync(folder).sort()).toEqual(["pipe", "relay.db"]);
+  });
+
   it("refuses a folder, a file as a folder, and a name that ends in white space", () => {
     mkdirSync(path);
-    expect(() => openHere()).toThrow(`Database ${path}: cannot be opened (EISDIR)`);
+    expect(() => openHere()).toThrow(`Database ${path}: is not a file`);
     writeFileSync(join(folder, "file"), "");
     expect(() => openHere(join(folder, "file", "relay.db"))).toThrow(/cannot be opened \((ENOTDIR|EEXIST)\)/);
     expect(() => openHere(join(folder, "x.db "))).toThrow("must not end in white space");
