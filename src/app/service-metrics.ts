@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import type { Budget } from "../call/budget.js";
 import { type CallSink, createCallRecorder } from "../call/trace.js";
@@ -114,7 +113,6 @@ export function recordCalls({ config, store, sealer, logger, onFault }: RecordCa
   });
   const figures = createFigureWriter({
     store: store.figures,
-    writer: randomUUID(),
     now: Date.now,
     onFault: (error) => onFault("call figures", error),
   });

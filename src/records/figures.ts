@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { within } from "./list-calls.js";
 
@@ -153,7 +154,7 @@ export interface FigureFilter {
 
 /** Keeps figures of calls. Every method rejects with RelayError STORE_UNAVAILABLE when the store cannot be used. */
 export interface FigureStore {
-  /** Writes what a process has counted so far, replacing its earlier rows. @param writer names the process. */
+  /** Writes what a process has counted of a span so far, replacing its earlier rows. @param writer names both. */
   put(writer: string, rows: readonly FigureRow[]): Promise<void>;
   /** Merges the rows of all processes for a span into one per subject. No process may still write the span. */
   merge(span: FigureSpan, startAt: number): Promise<void>;
@@ -166,8 +167,6 @@ export interface FigureStore {
 /** Options of {@link createFigureWriter}. */
 interface FigureWriterOptions {
   readonly store: Pick<FigureStore, "put">;
-  /** Unique name of this process among those that share the store; never reused. */
-  readonly writer: string;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Called with the error when a write fails; the figures are written with the next ones. */
@@ -194,6 +193,8 @@ const ALL: FigureSubject = { kind: "ALL", id: "" };
 
 /** Counts of one span that are still in memory. */
 class Span {
+  /** Its own rows: a span that comes round again, after the clock was set back, must not replace what was written. */
+  readonly writer = randomUUID();
   readonly subjects = new Map<string, { readonly subject: FigureSubject; readonly figures: Figures }>();
   /** Keys of the subjects changed since they were last written. */
   readonly changed = new Set<string>();
@@ -222,7 +223,7 @@ class Span {
 }
 
 /** Counts by minute and by hour, and writes both every five seconds: a killed process loses only seconds. */
-export function createFigureWriter({ store, writer, now, onFault }: FigureWriterOptions): FigureWriter {
+export function createFigureWriter({ store, now, onFault }: FigureWriterOptions): FigureWriter {
   /** Spans that are being counted or still have to be written. */
   const spans: Record<FigureSpan, Span[]> = { MINUTE: [], HOUR: [] };
   /** Figures of this minute by application and provider: each call is counted once here, and its subjects later. */
@@ -291,7 +292,7 @@ export function createFigureWriter({ store, writer, now, onFault }: FigureWriter
     }
   }
 
-  async function write(span: FigureSpan, { startAt, subjects, changed }: Span): Promise<void> {
+  async function write(span: FigureSpan, { writer, startAt, subjects, changed }: Span): Promise<void> {
     const keys = [...changed];
     for (let from = 0; from < keys.length; from += BATCH) {
       const batch = keys.slice(from, from + BATCH);

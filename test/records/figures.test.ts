@@ -57,18 +57,23 @@ describe("createFigureWriter()", () => {
     const faults: unknown[] = [];
     let away: Error | undefined;
     const writer = createFigureWriter({
-      writer: "w",
       now: Date.now,
       onFault: (error) => faults.push(error),
       store: {
-        async put(_writer, rows) {
+        async put(name, rows) {
           if (away !== undefined) throw away;
-          for (const row of rows) stored.set(`${row.span} ${row.kind} ${row.id} ${row.startAt}`, row);
+          for (const row of rows) stored.set(`${row.span} ${row.kind} ${row.id} ${row.startAt} ${name}`, row);
         },
       },
     });
-    const counts = () =>
-      Object.fromEntries([...stored].map(([key, { figures }]) => [key, figuresFromText(figures).count]));
+    const counts = () => {
+      const sums: Record<string, number> = {};
+      for (const { span, kind, id, startAt, figures } of stored.values()) {
+        const key = `${span} ${kind} ${id} ${startAt}`;
+        sums[key] = (sums[key] ?? 0) + figuresFromText(figures).count;
+      }
+      return sums;
+    };
     function fail(error: Error | undefined): void {
       away = error;
     }
@@ -103,6 +108,21 @@ describe("createFigureWriter()", () => {
     }
     await writer.close();
     expect(counts()).toMatchObject({ "MINUTE ALL  7200000": 2, "MINUTE ALL  7260000": 1, "HOUR ALL  7200000": 3 });
+  });
+
+  it("loses nothing of an hour that was over and written when the clock was set back into it", async () => {
+    const { writer, counts } = start();
+    for (const at of [7_200_000, 10_800_000, 7_300_000, 10_900_000, 7_400_000]) {
+      vi.setSystemTime(at);
+      writer.add("a", "github", call);
+      await vi.advanceTimersByTimeAsync(5000);
+    }
+    await writer.close();
+    expect(counts()).toMatchObject({
+      "HOUR ALL  7200000": 3,
+      "HOUR ALL  10800000": 2,
+      "HOUR PAIR a github 7200000": 3,
+    });
   });
 
   it("loses nothing to a store that is away for a while, and says that it was", async () => {
