@@ -69,7 +69,7 @@ export function listenerMetrics({ connections: { open, refused } }: Listener): r
 /** Options of {@link recordCalls}. */
 interface RecordCallsOptions {
   readonly config: Pick<Config, "callRecords" | "callRecordsPerApplication" | "callRecordsDays">;
-  readonly store: Pick<Store, "calls" | "captures" | "webhooks" | "figures">;
+  readonly store: Pick<Store, "calls" | "captures" | "webhooks" | "figures" | "clock">;
   readonly sealer: Sealer;
   readonly logger: Logger;
   readonly onFault: (where: string, error: unknown) => void;
@@ -92,6 +92,7 @@ export function recordCalls({ config, store, sealer, logger, onFault }: RecordCa
     captures: store.captures,
     webhooks: store.webhooks,
     figures: store.figures,
+    clock: store.clock,
     days: config.callRecordsDays,
     now: Date.now,
     onFault: (error) => onFault("call records", error),

@@ -101,6 +101,29 @@ export function createYoungCollection(): () => void {
   }
 }
 
+/** How long the clock must have kept pace with the monotonic one to count as steady, in milliseconds. */
+const STEADY_MS = 5 * 60_000;
+/** Clock corrections smaller than this do not count as a jump. Milliseconds. */
+const MAX_DRIFT_MS = 5000;
+
+/**
+ * Returns a function to call regularly: whether the clock has been steady for some minutes, so that what it says may
+ * decide what cannot be undone.
+ *
+ * @param now milliseconds since the epoch.
+ */
+export function watchClock(now: () => number): () => boolean {
+  let offsetMs = now() - performance.now();
+  let steadySince = performance.now();
+  return () => {
+    const monotonic = performance.now();
+    const isJump = Math.abs(now() - monotonic - offsetMs) > MAX_DRIFT_MS;
+    offsetMs = now() - monotonic;
+    if (isJump) steadySince = monotonic;
+    return monotonic - steadySince >= STEADY_MS;
+  };
+}
+
 /** Work that outlives the request that began it. */
 export interface Pending {
   /** Tracks a promise until it settles, and returns it. */

@@ -1,3 +1,4 @@
+import { watchClock } from "../lib/process.js";
 import type { CommitOutcome, Connection, ConnectionStore } from "./connection.js";
 import type { Peers, Settlement, UnstoredAnswer } from "./peers.js";
 import type { Refresher } from "./refresher.js";
@@ -81,18 +82,15 @@ interface ExpirySweepOptions {
 const LOOK_FOR_EXPIRED_EVERY_MS = 10_000;
 /** Connections ended per sweep: after an upgrade from an older version, webhooks are spread over time. */
 const EXPIRED_AT_ONCE = 50;
-/** How long after its token a connection ends, and how long the clock must have been steady by then. Milliseconds. */
+/** How long after its token a connection ends, in milliseconds. */
 const MARGIN_MS = 5 * 60_000;
-/** Clock corrections smaller than this do not count as a jump. Milliseconds. */
-const MAX_DRIFT_MS = 5000;
 
 /**
  * Ends connections whose access token has expired and that have no refresh token, so that their applications are
  * notified, once, that the user must connect again, even when nobody calls. Every process sweeps; the first to write
  * notifies.
  *
- * An ended connection cannot be restored, so the clock must be right: minutes past the expiry, and steady for as long,
- * compared with the monotonic clock (threats 3.7).
+ * An ended connection cannot be restored, so the clock must be right: minutes past the expiry, and steady (threats 3.7).
  */
 export function startExpirySweep({ connections, now, onEnded, onFault }: ExpirySweepOptions): { close(): void } {
   const isSteady = watchClock(now);
@@ -105,17 +103,4 @@ export function startExpirySweep({ connections, now, onEnded, onFault }: ExpiryS
   };
   const timer = setInterval(() => void sweep().catch(onFault), LOOK_FOR_EXPIRED_EVERY_MS).unref();
   return { close: () => clearInterval(timer) };
-}
-
-/** Returns a function to call at each sweep: whether the clock has kept pace with the monotonic one for long enough. */
-function watchClock(now: () => number): () => boolean {
-  let offsetMs = now() - performance.now();
-  let steadySince = performance.now();
-  return () => {
-    const monotonic = performance.now();
-    const isJump = Math.abs(now() - monotonic - offsetMs) > MAX_DRIFT_MS;
-    offsetMs = now() - monotonic;
-    if (isJump) steadySince = monotonic;
-    return monotonic - steadySince >= MARGIN_MS;
-  };
 }

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { watchClock } from "../lib/process.js";
 import { inBatches } from "../lib/turns.js";
 import type { CallStore } from "./call-block.js";
 import type { CaptureStore } from "./capture-store.js";
@@ -15,6 +16,8 @@ export interface RetentionOptions {
   readonly days: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** The store's clock; undefined if it has none of its own. */
+  readonly clock: () => Promise<number | undefined>;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -38,42 +41,46 @@ const BATCH = 20;
 /**
  * Once a minute, deletes records and captures by age and merges the figures of all processes. Every process runs this:
  * when nothing has expired, it costs one index lookup.
+ *
+ * A clock that is days ahead would delete everything. So the process's own must have been steady for some minutes, and
+ * of that and the store's the earlier one counts.
  */
 export function startRetention(options: RetentionOptions): Retention {
-  const { calls, captures, webhooks, figures, days, now, onFault } = options;
+  const { calls, captures, webhooks, figures, days, now, clock, onFault } = options;
   /** Spans that began before these times have been merged. */
   const merged: Record<FigureSpan, number> = { MINUTE: 0, HOUR: 0 };
   let isClosed = false;
   const forget = (store: Pick<CallStore, "deleteBefore">, time: number) =>
     inBatches(BATCH, async () => (isClosed ? 0 : store.deleteBefore(time, BATCH)));
-  const oldestOf = (span: FigureSpan) => now() - FIGURES_MS[span];
-  const forgetFigures = (span: FigureSpan) =>
-    forget({ deleteBefore: (time, limit) => figures.deleteBefore(span, time, limit) }, oldestOf(span));
-  const mergeFigures = async (span: FigureSpan) => {
-    const oldest = oldestOf(span);
+  const forgetFigures = (span: FigureSpan, now: number) =>
+    forget({ deleteBefore: (time, limit) => figures.deleteBefore(span, time, limit) }, now - FIGURES_MS[span]);
+  const mergeFigures = async (span: FigureSpan, now: number) => {
+    const oldest = now - FIGURES_MS[span];
     // The clock was ahead and has been set back.
-    if (merged[span] > now()) merged[span] = 0;
+    if (merged[span] > now) merged[span] = 0;
     let at = Math.max(merged[span], oldest - (oldest % SPAN_MS[span]));
-    for (const end = settledBefore(span, now()); at < end && !isClosed; at += SPAN_MS[span]) {
+    for (const end = settledBefore(span, now); at < end && !isClosed; at += SPAN_MS[span]) {
       await figures.merge(span, at);
       merged[span] = at + SPAN_MS[span];
       await nextTurn();
     }
   };
-  const sweepFigures = async () => {
+  const sweepFigures = async (now: number) => {
     // A failure on minute figures must not stop the work on hour figures.
     for (const tidy of [forgetFigures, mergeFigures])
-      for (const span of ["MINUTE", "HOUR"] as const) await tidy(span).catch(onFault);
+      for (const span of ["MINUTE", "HOUR"] as const) await tidy(span, now).catch(onFault);
   };
   const sweep = async () => {
+    const at = Math.min(now(), (await clock()) ?? now());
     // They are in different files, so a failure in one must not stop deletion in another.
     await Promise.all([
-      forget(calls, now() - days * DAY_MS),
-      sweepFigures(),
-      forget(captures, now() - CAPTURE_MS).then(() => forget(webhooks, now() - DELIVERY_MS)),
+      forget(calls, at - days * DAY_MS),
+      sweepFigures(at),
+      forget(captures, at - CAPTURE_MS).then(() => forget(webhooks, at - DELIVERY_MS)),
     ]);
   };
-  const timer = setInterval(() => void sweep().catch(onFault), EVERY_MS).unref();
+  const isSteady = watchClock(now);
+  const timer = setInterval(() => isSteady() && void sweep().catch(onFault), EVERY_MS).unref();
   return {
     sweep,
     close() {

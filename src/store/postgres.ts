@@ -2,7 +2,16 @@ import { type PostgresLocation, textFromDatabaseLocation } from "../config/datab
 import { RelayError } from "../model/errors.js";
 import { createPostgresCallStore } from "./call-blocks.js";
 import { createFigureStore } from "./call-figures.js";
-import { type Cache, type CacheOptions, type Database, nothing, type Operation, StoreOpenError } from "./database.js";
+import {
+  type Cache,
+  type CacheOptions,
+  createStatement,
+  type Database,
+  first,
+  nothing,
+  type Operation,
+  StoreOpenError,
+} from "./database.js";
 import { createBatch, createLookupCache, type LookupCache } from "./lookup-cache.js";
 import { openErrorFrom, PostgresError } from "./postgres-error.js";
 import { createPool, type PostgresLimits } from "./postgres-pool.js";
@@ -19,6 +28,8 @@ export interface PostgresStore extends Store {
   readonly session: Session;
   close(): Promise<void>;
 }
+
+const CLOCK = createStatement<object, { clock: number }>("SELECT :clock AS clock");
 
 /**
  * Opens the store and migrates it to this version's schema. Rejects with StoreOpenError, whose message has neither user
@@ -53,6 +64,7 @@ export async function openPostgresStore(
     }),
     id: rows[0]?.id ?? "",
     session,
+    clock: async () => (await database.read(() => first(CLOCK, {})))?.clock,
     countConnections: () => countAtOnce(database),
     announce(spool) {
       presence = createPresence({ pool: createPool(location, { ...limits, maxConnections: 1 }), ...spool });

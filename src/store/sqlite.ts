@@ -45,6 +45,7 @@ export function openSqliteStore(
   return {
     ...tables,
     id: storeIdOf(db),
+    clock: async () => undefined,
     countConnections: () => countInSlices(quiet),
     async ready() {
       requireInPlace();

@@ -43,6 +43,8 @@ export interface Store {
   readonly lookups: Lookups;
   /** All sealed values, for verify-keys.ts. */
   readonly sealedRows: readonly SealedRows[];
+  /** The database's clock, milliseconds since the epoch; undefined if it has none of its own. */
+  clock(): Promise<number | undefined>;
   /** Counts all connections: for a figure, not for a decision. Not cheap: call it once a minute at most. */
   countConnections(): Promise<ConnectionCounts>;
   /**
@@ -95,7 +97,7 @@ export function createTables(
     figures,
     health,
   }: { readonly calls: CallBlockStore; readonly figures: FigureStore; readonly health: StoreHealth },
-): Omit<Store, "id" | "countConnections" | "close"> {
+): Omit<Store, "id" | "clock" | "countConnections" | "close"> {
   const applications = createApplicationStore(database, calls);
   const connections = createConnectionStore(database);
   // For tables that are not cached.

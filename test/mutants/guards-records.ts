@@ -20,7 +20,7 @@ export const RECORD_GUARDS: readonly Guard[] = [
   guard("record: written at the end", ["await within(written, CLOSE_MS);", ""], "records/service"),
   guard("record: bound of the end", ["await within(written, CLOSE_MS);", "await written;"], "records/record-writer"),
   guard("record: ring", ["position + block.count - maxCalls", "0"], "store/calls"),
-  guard("record: age", ["now() - days * DAY_MS", "0"], "records/retention"),
+  guard("record: age", ["at - days * DAY_MS", "0"], "records/retention"),
   guard(
     "record: damaged file",
     ["if (!isDamage(error) || !this.#replace(identity)) throw error;", "throw error;"],
@@ -39,8 +39,8 @@ export const RECORD_GUARDS: readonly Guard[] = [
   guard(
     "capture: age, whatever becomes of records",
     [
-      "await Promise.all([\n      forget(calls, now() - days * DAY_MS),",
-      "await forget(calls, now() - days * DAY_MS);\n    await Promise.all([",
+      "await Promise.all([\n      forget(calls, at - days * DAY_MS),",
+      "await forget(calls, at - days * DAY_MS);\n    await Promise.all([",
     ],
     "records/retention",
   ),

@@ -175,7 +175,7 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard("expiry: a clock that jumps ends nothing", ["if (isJump) steadySince = monotonic;", ""], "oauth/expiry-sweep"),
   guard(
     "expiry: a clock that was just looked at first ends nothing",
-    ["return monotonic - steadySince >= MARGIN_MS;", "return true;"],
+    ["return monotonic - steadySince >= STEADY_MS;", "return true;"],
     "oauth/expiry-sweep",
   ),
   guard(

@@ -7,6 +7,7 @@ import { STORES, type StoreBed } from "../store/store-beds.js";
 import { applicationForTest, NOW } from "../store/store-for-test.js";
 import { blockForTest, storedCallForTest } from "./call-for-test.js";
 
+const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const sealer = sealerForTest();
 
@@ -37,12 +38,37 @@ describe.each(STORES)("startRetention() in $name", ({ createBed }) => {
     const capture = { applicationId, captureUntil: NOW, content: Buffer.from("x") };
     await store.captures.add({ ...capture, callId: "old", createdAt: NOW }, 100);
     await store.captures.add({ ...capture, callId: "new", createdAt: NOW + 6 * DAY_MS + 1 }, 100);
-    const retention = startRetention({ ...store, days: 7, now: () => NOW + 7 * DAY_MS + 1, onFault: () => {} });
+    const now = () => NOW + 7 * DAY_MS + 1;
+    const retention = startRetention({ ...store, clock: async () => undefined, days: 7, now, onFault: () => {} });
     await retention.sweep();
     retention.close();
     expect(await ages()).toEqual([1]);
     expect(await store.captures.find("old")).toBeUndefined();
     expect(await store.captures.find("new")).toBeDefined();
+  });
+
+  it("forgets nothing because of a clock that is days ahead for some minutes, or ahead of the store's", async () => {
+    await store.calls.append([blockForTest(applicationId, [storedCallForTest(applicationId, NOW)])], 1000);
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"], now: 0 });
+    let aheadMs = 0;
+    const now = () => NOW + Math.round(performance.now()) + aheadMs;
+    const retention = startRetention({
+      ...store,
+      clock: async () => undefined,
+      days: 7,
+      now,
+      onFault: () => expect.fail(),
+    });
+    await vi.advanceTimersByTimeAsync(10 * MINUTE_MS);
+    aheadMs = 9 * DAY_MS;
+    await vi.advanceTimersByTimeAsync(4 * MINUTE_MS);
+    retention.close();
+    vi.useRealTimers();
+    expect(Math.abs(((await store.clock()) ?? Date.now()) - Date.now())).toBeLessThan(MINUTE_MS);
+    const ahead = startRetention({ ...store, clock: async () => NOW, days: 7, now, onFault: () => expect.fail() });
+    await ahead.sweep();
+    ahead.close();
+    expect(await ages()).toEqual([0]);
   });
 
   it("leaves one row of each hour that is over, however often the relay was started in it, and every call", async () => {
@@ -59,7 +85,8 @@ describe.each(STORES)("startRetention() in $name", ({ createBed }) => {
         `start ${String(start)}`,
         Array.from({ length: hours }, (_, ago) => row(ago)),
       );
-    const retention = startRetention({ ...store, days: 7, now: () => NOW, onFault: () => {} });
+    const clock = async () => undefined;
+    const retention = startRetention({ ...store, clock, days: 7, now: () => NOW, onFault: () => {} });
     await retention.sweep();
     retention.close();
     const found: Array<readonly [startAt: number, count: number]> = [];
@@ -73,7 +100,7 @@ describe.each(STORES)("startRetention() in $name", ({ createBed }) => {
 });
 
 describe("startRetention()", () => {
-  it("looks once a minute, tells of a store that is away, and still forgets what is in the other", async () => {
+  it("looks once a minute when the clock is known to be steady, tells of a store that is away, and still forgets what is in the other", async () => {
     vi.useFakeTimers();
     const faults: unknown[] = [];
     const away = new Error("away");
@@ -85,17 +112,20 @@ describe("startRetention()", () => {
       captures,
       webhooks: { deleteBefore },
       figures: { deleteBefore, merge: async () => {} },
+      clock: async () => undefined,
       days: 1,
       now: Date.now,
       onFault: (error) => faults.push(error),
     });
-    await vi.advanceTimersByTimeAsync(60_000);
+    await vi.advanceTimersByTimeAsync(4 * MINUTE_MS);
+    expect(deleteBefore).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(MINUTE_MS);
     expect(deleteBefore).toHaveBeenCalledTimes(5);
     deleteBefore.mockRejectedValueOnce(away);
-    await vi.advanceTimersByTimeAsync(60_000);
+    await vi.advanceTimersByTimeAsync(MINUTE_MS);
     expect(faults).toEqual([away]);
     retention.close();
-    await vi.advanceTimersByTimeAsync(120_000);
+    await vi.advanceTimersByTimeAsync(2 * MINUTE_MS);
     expect(deleteBefore).toHaveBeenCalledTimes(10);
     vi.useRealTimers();
   });
