@@ -33,6 +33,7 @@ export function startSweep(options: SweepOptions) {
     free: connections.freeLeases,
   };
   let afterId = "";
+  let settling: Promise<void> | undefined;
   let looking: Promise<void> | undefined;
 
   const refreshAbandoned = async () => {
@@ -41,8 +42,14 @@ export function startSweep(options: SweepOptions) {
     afterId = found.length < BATCH ? "" : (found.at(-1)?.id ?? "");
     for (const connection of found) refresher.refreshBeside(connection, "abandoned");
   };
-  const settle = async () => {
+  const settleAll = async () => {
     for (const each of peers) await each.settleGone(settlement).catch(onFault);
+  };
+  const settle = () => {
+    settling ??= settleAll().finally(() => {
+      settling = undefined;
+    });
+    return settling;
   };
   const sweep = async () => {
     await settle();

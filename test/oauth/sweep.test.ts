@@ -42,12 +42,12 @@ async function abandon(count: number): Promise<Connection[]> {
 }
 
 /** Refreshes nothing: each refresh is one that cannot be begun. */
-function startRecorded() {
+function startRecorded(settleGone = async () => {}) {
   const refreshed: string[] = [];
   const refreshBeside = ({ id }: Connection) => void refreshed.push(id);
   const onFault = (error: unknown) => expect.fail(String(error));
   const { connections } = store;
-  const peers = [{ settleGone: async () => {} }];
+  const peers = [{ settleGone }];
   const onReplayed = () => expect.fail("nobody left an answer");
   const storeLeft = onReplayed;
   sweep = startSweep({ connections, peers, refresher: { refreshBeside, storeLeft }, onReplayed, onFault });
@@ -59,6 +59,25 @@ it("refreshes what a process that is gone was refreshing, without a caller", asy
   const refreshed = startRecorded();
   await vi.advanceTimersByTimeAsync(2000);
   expect(refreshed).toEqual([abandoned?.id]);
+});
+
+it("settles one at a time, also while the first time takes long", async () => {
+  let settled = 0;
+  let end = () => {};
+  startRecorded(async () => {
+    settled += 1;
+    await new Promise<void>((resolve) => {
+      end = resolve;
+    });
+  });
+  const first = sweep?.settle();
+  await vi.advanceTimersByTimeAsync(6000);
+  expect(settled).toBe(1);
+  end();
+  await first;
+  await vi.advanceTimersByTimeAsync(2000);
+  expect(settled).toBe(2);
+  end();
 });
 
 it("comes to each one, also when those before it cannot be refreshed", async () => {
