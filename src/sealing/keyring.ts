@@ -9,8 +9,8 @@ import { codeOf, createSecretFile, replaceWhole } from "../lib/secret-file.js";
 export interface Keyring {
   /** The key that new values are sealed under. */
   readonly current: SealKey;
-  /** The current key, and the previous one if there is one. */
-  readonly newest: readonly [SealKey, ...SealKey[]];
+  /** Every key, the current one first. */
+  readonly all: readonly SealKey[];
   /** The key with this id. May throw KeyFileError when the file has changed and can no longer be read. */
   find(id: string): SealKey | undefined;
 }
@@ -36,9 +36,8 @@ export async function loadKeyring(path: string, { mustExist }: KeyringOptions): 
     get current() {
       return current;
     },
-    get newest(): Keyring["newest"] {
-      const before = [...keys.values()].find(({ id }) => id !== current.id);
-      return before === undefined ? [current] : [current, before];
+    get all() {
+      return [...keys.values()];
     },
     find(id) {
       const known = keys.get(id);

@@ -237,7 +237,7 @@ export function createMemo<Owner extends object, Value>(): Memo<Owner, Value> {
 export interface Digests {
   /** The digest of a text under the current key; different for each purpose. 16 characters of base64url. */
   digest(purpose: string, text: string): string;
-  /** The digests that may have been stored: under the current key, and under the previous one. */
+  /** The digests that may have been stored: under the current key, and under every other one. */
   digests(purpose: string, text: string): readonly string[];
 }
 
@@ -246,7 +246,7 @@ const DIGEST_LENGTH = 16;
 const KEY_BYTES = 32;
 
 /** HMAC-SHA256 under keys derived (RFC 5869) from those of the file, which themselves are only used to seal. */
-function createDigests(keyring: Pick<Keyring, "newest">): Digests {
+function createDigests(keyring: Pick<Keyring, "current" | "all">): Digests {
   const derived = new WeakMap<KeyObject, Map<string, Buffer>>();
   function keyFrom(key: KeyObject, purpose: string): Buffer {
     const ofKey = derived.get(key) ?? new Map<string, Buffer>();
@@ -257,7 +257,7 @@ function createDigests(keyring: Pick<Keyring, "newest">): Digests {
   const digestUnder = (key: KeyObject, purpose: string, text: string) =>
     createHmac("sha256", keyFrom(key, purpose)).update(text).digest("base64url").slice(0, DIGEST_LENGTH);
   return {
-    digest: (purpose, text) => digestUnder(keyring.newest[0].key, purpose, text),
-    digests: (purpose, text) => keyring.newest.map(({ key }) => digestUnder(key, purpose, text)),
+    digest: (purpose, text) => digestUnder(keyring.current.key, purpose, text),
+    digests: (purpose, text) => keyring.all.map(({ key }) => digestUnder(key, purpose, text)),
   };
 }

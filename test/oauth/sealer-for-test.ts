@@ -9,7 +9,7 @@ export function keyForTest(id: string): SealKey {
 
 /** A ring of keys that never changes; the first is the current one. */
 export function keyringForTest(...keys: [SealKey, ...SealKey[]]): Keyring {
-  return { current: keys[0], newest: keys, find: (id) => keys.find((key) => key.id === id) };
+  return { current: keys[0], all: keys, find: (id) => keys.find((key) => key.id === id) };
 }
 
 /** A sealer with one key of its own. */

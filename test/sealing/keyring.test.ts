@@ -159,6 +159,17 @@ describe("find()", () => {
     expect(rotated.open(before, BINDING).toString()).toBe("old");
   });
 
+  it("leaves digests under every key of the file to be found by, the current one first", async () => {
+    const made: string[] = [];
+    for (let key = 0; key < 3; key += 1) {
+      const sealer = createSealer(await loadKeyring(path, { mustExist: key > 0 }));
+      made.unshift(sealer.digest("purpose", "text"));
+      expect(sealer.digests("purpose", "text")).toEqual(made);
+      await addKey(path);
+    }
+    expect(new Set(made).size).toBe(3);
+  });
+
   it("finds a new key even right after a miss", async () => {
     const ring = await loadKeyring(path, { mustExist: false });
     expect(ring.find("bogus")).toBeUndefined();

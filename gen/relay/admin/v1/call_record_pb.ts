@@ -805,8 +805,8 @@ export type ListCallRecordsRequest = Message<"relay.admin.v1.ListCallRecordsRequ
 
   /**
    * Only those of this user, connected or not. Requires public_key. Records
-   * contain keyed digests of user ids: after two runs of `relay key rotate`,
-   * records from before the first are no longer found.
+   * contain keyed digests of user ids: those from before a `relay key rotate`
+   * are found for as long as the old key is in the key file.
    *
    * @generated from field: string user_id = 8;
    */
@@ -880,8 +880,8 @@ export type ListCallRecordsRequestJson = {
 
   /**
    * Only those of this user, connected or not. Requires public_key. Records
-   * contain keyed digests of user ids: after two runs of `relay key rotate`,
-   * records from before the first are no longer found.
+   * contain keyed digests of user ids: those from before a `relay key rotate`
+   * are found for as long as the old key is in the key file.
    *
    * @generated from field: string user_id = 8;
    */
