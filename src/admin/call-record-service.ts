@@ -30,14 +30,12 @@ import { captureCalls, DEFAULT_CAPTURE_MINUTES, MAX_CAPTURE_MINUTES } from "./ap
 import {
   type AdminOptions,
   administrationFor,
-  createPublicKeys,
   durationFromMs,
   invalidArgument,
   NUMBER_PART,
   namedApplication,
   noApplication,
   notFound,
-  type PublicKeyOf,
   pageFrom,
   required,
   requiredId,
@@ -49,7 +47,6 @@ const MAX_TOLD = 20;
 /** relay.admin.v1.CallRecordService: message → records → message. */
 export function createCallRecordService(options: AdminOptions): ServiceImpl<typeof CallRecordService> {
   const { store, onFault, stopped } = options;
-  const publicKeyOf = createPublicKeys(store.applications);
   const told = new Set<number>();
   /** Logs each unreadable block once, up to {@link MAX_TOLD} blocks. */
   const onUnreadable: OnUnreadable = ({ sequence }, error) => {
@@ -66,7 +63,7 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
     async getCallRecord({ callId }, context) {
       const call = await findCall(store.calls, required(callId, "call_id"), onUnreadable);
       if (call === undefined) throw notFound("record of this call");
-      const message = messageFromCall(call, await publicKeyOf(call.applicationId));
+      const message = messageFromCall(call, await store.applications.publicKeyOf(call.applicationId));
       const userId = call.connection === undefined ? undefined : await store.connections.userOf(call.connection);
       const capture = await captureFor(options, callId, context);
       return { ...message, userId: userId ?? "", ...(capture === undefined ? {} : { capture }) };
@@ -78,8 +75,7 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
       const page = pageFrom(request, told, [NUMBER_PART, NUMBER_PART]);
       const position = { pageSize: page.size, from: positionFrom(page.after) };
       const { calls, next } = await listCalls(store.calls, filter, position, onUnreadable);
-      const callRecords = [];
-      for (const call of calls) callRecords.push(messageFromCall(call, await publicKeyOf(call.applicationId)));
+      const callRecords = await messagesFromCalls(calls, store.applications);
       const nextPageToken = next === undefined ? "" : page.tokenAfter([String(next.sequence), String(next.index)]);
       return create(ListCallRecordsResponseSchema, { callRecords, nextPageToken });
     },
@@ -88,7 +84,11 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
       const { name: whose = "", session } = values.get(operatorContextKey) ?? {};
       const isOver = async () =>
         session !== undefined && (options.now() >= session.endsAt || (await store.sessions.isEnded(session.id)));
-      yield* watchCalls({ watch, whose, publicKeyOf, stopped, isOver }, (call) => isWantedCall(call, filter), signal);
+      yield* watchCalls(
+        { watch, whose, applications: store.applications, stopped, isOver },
+        (call) => isWantedCall(call, filter),
+        signal,
+      );
     },
     async startCallCapture({ publicKey, duration }, context) {
       const { captureUntil } = await capture(options, publicKey, minutesFrom(duration), context);
@@ -160,6 +160,17 @@ function minutesFrom(duration: Duration | undefined): number {
  *
  * @param publicKey the application's; undefined when the application was deleted.
  */
+type PublicKeys = Pick<AdminOptions["store"]["applications"], "publicKeyOf">;
+
+/** Looks up each application once. */
+async function messagesFromCalls(calls: readonly StoredCall[], applications: PublicKeys): Promise<CallRecord[]> {
+  const publicKeys = new Map<string, string | undefined>();
+  for (const { applicationId: id } of calls) {
+    if (!publicKeys.has(id)) publicKeys.set(id, await applications.publicKeyOf(id));
+  }
+  return calls.map((call) => messageFromCall(call, publicKeys.get(call.applicationId)));
+}
+
 function messageFromCall(call: StoredCall, publicKey: string | undefined): CallRecord {
   return create(CallRecordSchema, {
     callId: call.callId,
@@ -207,7 +218,7 @@ interface WatchCallsOptions {
   readonly watch: CallWatch;
   /** Name of the operator. */
   readonly whose: string;
-  readonly publicKeyOf: PublicKeyOf;
+  readonly applications: PublicKeys;
   /** Resolves when the service begins to stop, or when the signal aborts. */
   readonly stopped: (signal: AbortSignal) => Promise<void>;
   /** Checked before calls are sent: when the session expires or is signed out, the stream ends too. */
@@ -221,7 +232,7 @@ const HEARTBEAT_MS = 15_000;
 
 /** Streams the calls that match, as they end. */
 async function* watchCalls(
-  { watch, whose, publicKeyOf, stopped, isOver }: WatchCallsOptions,
+  { watch, whose, applications, stopped, isOver }: WatchCallsOptions,
   isWanted: (call: StoredCall) => boolean,
   signal: AbortSignal,
 ): AsyncGenerator<WatchCallRecordsResponse, void, undefined> {
@@ -238,8 +249,7 @@ async function* watchCalls(
     yield create(WatchCallRecordsResponseSchema);
     for (let seen = await watcher.take(HEARTBEAT_MS); seen; seen = await watcher.take(HEARTBEAT_MS)) {
       if (await isOver()) throw new ConnectError("This session has ended.", Code.Unauthenticated);
-      const callRecords = [];
-      for (const call of seen.calls) callRecords.push(messageFromCall(call, await publicKeyOf(call.applicationId)));
+      const callRecords = await messagesFromCalls(seen.calls, applications);
       yield create(WatchCallRecordsResponseSchema, { callRecords, skippedCount: BigInt(seen.skipped) });
     }
   } finally {

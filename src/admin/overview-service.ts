@@ -24,23 +24,20 @@ import {
 } from "../records/figures.js";
 import {
   type AdminOptions,
-  createPublicKeys,
   type DiskRoom,
   durationFromMs,
   namedApplication,
-  type PublicKeyOf,
   providerNameFrom,
 } from "./standard-methods.js";
 
 /** relay.admin.v1.OverviewService. */
 export function createOverviewService(options: AdminOptions): ServiceImpl<typeof OverviewService> {
-  const publicKeyOf = createPublicKeys(options.store.applications);
   return {
     async getOverview() {
-      const attentions = await attentionsOf(options, publicKeyOf);
+      const attentions = await attentionsOf(options);
       return { attentions: [...attentions], version: packageVersion(), nodeVersion: process.versions.node };
     },
-    getFigures: (request) => figuresOf(options, request, publicKeyOf),
+    getFigures: (request) => figuresOf(options, request),
   };
 }
 
@@ -49,8 +46,8 @@ const POINTS = { MINUTE: 60, HOUR: 7 * 24 } as const;
 /** Applications and providers listed; nobody reads more. */
 const MAX_SUBJECTS = 20;
 
-async function figuresOf(options: AdminOptions, request: GetFiguresRequest, publicKeyOf: PublicKeyOf) {
-  const { figures: store } = options.store;
+async function figuresOf(options: AdminOptions, request: GetFiguresRequest) {
+  const { figures: store, applications: named } = options.store;
   const span = request.period === Period.WEEK ? "HOUR" : "MINUTE";
   const pointMs = SPAN_MS[span];
   const now = options.now();
@@ -69,7 +66,7 @@ async function figuresOf(options: AdminOptions, request: GetFiguresRequest, publ
   const subjects = (kind: FigureFilter["kind"]) =>
     isAll ? subjectsOf(store.read({ span, fromAt, kind, id: undefined })) : [];
   const applications = await subjects("APPLICATION");
-  const publicKeys = await Promise.all(applications.map(([id]) => publicKeyOf(id)));
+  const publicKeys = await Promise.all(applications.map(([id]) => named.publicKeyOf(id)));
   return {
     total: messageFrom(total),
     points: [...points]
@@ -138,11 +135,11 @@ const LITTLE_ROOM = 0.1;
 const LITTLE_ROOM_BYTES = 2 ** 30;
 
 /** What needs the operator's attention, most urgent first. */
-async function attentionsOf(options: AdminOptions, publicKeyOf: PublicKeyOf): Promise<readonly Attention[]> {
+async function attentionsOf(options: AdminOptions): Promise<readonly Attention[]> {
   const { store, sealer, now, problems, diskRoom } = options;
   const found = await store.inspect(sealer.currentKeyId);
   const foundAt = now();
-  const named = async (applicationId: string) => (await publicKeyOf(applicationId)) ?? "";
+  const named = async (applicationId: string) => (await store.applications.publicKeyOf(applicationId)) ?? "";
   // All at once: what is begun and awaited only later may fail with nobody waiting, which would end the process.
   const [room, clients, events] = await Promise.all([
     diskRoom(),

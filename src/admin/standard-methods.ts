@@ -9,7 +9,6 @@ import type { Call } from "../call/call.js";
 import type { Explanation } from "../call/explanation.js";
 import type { Relay } from "../call/relay.js";
 import type { HttpRequest } from "../http/exchange.js";
-import { keepNewest } from "../lib/keep-newest.js";
 import { parseJson } from "../lib/parse-json.js";
 import type { Pending } from "../lib/process.js";
 import type { ChangeOptions, SessionStore } from "../model/audit.js";
@@ -223,25 +222,6 @@ export function requiredMessage<Message>(value: Message | undefined, field: stri
 export function durationFromMs(ms: number): Duration {
   const seconds = Math.floor(ms / 1000);
   return create(DurationSchema, { seconds: BigInt(seconds), nanos: Math.round((ms - seconds * 1000) * 1e6) });
-}
-
-/** Finds an application's public key by its id; undefined when the application no longer exists. */
-export type PublicKeyOf = (id: string) => Promise<string | undefined>;
-
-/** Most keys cached. A public key never changes, so each is queried once; the oldest entries are evicted. */
-const MAX_KEPT = 10_000;
-
-/** Caches the public keys of applications. */
-export function createPublicKeys(applications: Pick<ApplicationStore, "publicKeyOf">): PublicKeyOf {
-  const kept = new Map<string, string>();
-  return async (id) => {
-    const known = kept.get(id);
-    if (known !== undefined) return known;
-    const publicKey = await applications.publicKeyOf(id);
-    if (publicKey === undefined) return undefined;
-    keepNewest(kept, id, publicKey, MAX_KEPT);
-    return publicKey;
-  };
 }
 
 /** What explaining and performing calls requires from the rest of the service. */

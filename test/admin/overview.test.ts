@@ -81,6 +81,11 @@ describe("GetFigures", () => {
     expect((await overview().getFigures({ ...pair, providerName: "github" })).total?.callCount).toBe(0n);
     const unknown = overview().getFigures({ publicKey: "nobody's", providerName: "sandbox" });
     expect(await failure(unknown)).toMatchObject({ code: "NotFound" });
+    await harness.store.applications.delete(other.publicKey);
+    expect((await overview().getFigures({})).applications.map(({ publicKey }) => publicKey)).toEqual([
+      application.publicKey,
+      "",
+    ]);
   });
 });
 
