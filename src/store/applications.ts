@@ -69,6 +69,8 @@ const UPDATE = createStatement<object, ApplicationRow>(`UPDATE applications
    SET ${[...CHANGEABLE, "icon"].map((column) => `${column} = coalesce(:${column}, ${column})`).join(", ")}, updated_at = :now
    WHERE public_key = :public_key RETURNING ${COLUMNS}`);
 
+const removeTickets = createRemoval("tickets", "kind, expires_at");
+
 const DELETE_TICKETS = createStatement<{ id: string }>("DELETE FROM tickets WHERE application_id = :id");
 
 /** Most application rows that the SQLite cache keeps: a relay has few, and each of its calls needs one. */
@@ -96,8 +98,13 @@ export function createApplicationStore(
     list: async () => (await database.read(() => all(LIST, {}))).map(applicationFromRow),
     page: async (page) => (await database.read(() => all(PAGE, boundsOf(page)))).map(applicationFromRow),
     create: (application, audit) => database.write(() => create(application, audit), nothing),
-    update: (publicKey, patch, now, options = {}) =>
-      database.write(() => update(publicKey, patch, now, options), forget(publicKey)),
+    async update(publicKey, patch, now, options = {}) {
+      const current = patch.privateKeyHash && (await kept.find(publicKey));
+      // There may be many, so most are deleted before the transaction.
+      if (current !== undefined && (options.isCurrent?.(current) ?? true))
+        await removeTickets(database, current.id, nothing);
+      return database.write(() => update(publicKey, patch, now, options), forget(publicKey));
+    },
     delete: (publicKey, options = {}) => deleteApplication(database, calls, { publicKey, options, forget }),
   };
 }
@@ -174,7 +181,7 @@ const BLOCK_BATCH = 20;
 /** The tables that may have many rows of an application; of these only connections are cached. */
 const removeConnections = createRemoval("connections", "user_id, provider_name");
 const REMOVALS = [
-  createRemoval("tickets", "kind, expires_at"),
+  removeTickets,
   createRemoval("call_captures", "capture_until"),
   createRemoval("webhook_events", "next_try_at"),
   createRemoval("webhook_deliveries", "place"),

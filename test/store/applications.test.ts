@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Application, ApplicationExistsError } from "../../src/applications/application.js";
+import { ChangedMeanwhileError } from "../../src/model/audit.js";
 import type { Store } from "../../src/store/store.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { STORES, type StoreBed } from "./store-beds.js";
@@ -91,6 +92,27 @@ describe.each(STORES)("$name", ({ createBed }) => {
   });
 
   describe("update()", () => {
+    it("ends whatever was begun with the old private key, in short transactions", async () => {
+      const [one, other] = [applicationForTest(sealer), applicationForTest(sealer)];
+      for (const application of [one, other]) await store.applications.create(application);
+      const rows = 1000;
+      await at.run(`INSERT INTO tickets (id, kind, browser, application_id, user_id, payload, expires_at)
+        WITH RECURSIVE row(number) AS (SELECT 0 UNION ALL SELECT number + 1 FROM row WHERE number < ${rows})
+        SELECT 'row ' || number, 'STATE', '', applications.id, '', private_key_hash, 0 FROM row JOIN applications
+          ON applications.id = CASE number WHEN 0 THEN '${other.id}' ELSE '${one.id}' END`);
+      const operations: string[] = [];
+      const rotating = await at.open({ onOperation: (kind) => void operations.push(kind) });
+      const isCurrent = () => false;
+      const privateKeyHash = Buffer.from("new");
+      await expect(rotating.applications.update(one.publicKey, { privateKeyHash }, NOW, { isCurrent })).rejects.toThrow(
+        ChangedMeanwhileError,
+      );
+      expect(await at.rows("SELECT id FROM tickets")).toHaveLength(rows + 1);
+      await rotating.applications.update(one.publicKey, { privateKeyHash }, NOW);
+      expect(await at.rows("SELECT id FROM tickets")).toEqual([{ id: "row 0" }]);
+      expect(operations.filter((kind) => kind === "write").length).toBeGreaterThan(rows / 200);
+    });
+
     it("changes only what the patch names", async () => {
       const application = applicationForTest(sealer, {
         allowedOrigins: ["https://a.example"],
