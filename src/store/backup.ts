@@ -7,7 +7,7 @@ import type { CopyResult, CopyTask } from "./copy-file.js";
 import { StoreOpenError } from "./database.js";
 import { databaseFile } from "./open-database.js";
 import type { Queries, Session } from "./postgres-session.js";
-import { isDamage, openErrorFrom } from "./sqlite-error.js";
+import { isBusy, isDamage, openErrorFrom } from "./sqlite-error.js";
 
 /** How long to wait for a lock, in milliseconds: a commit of the service takes far less. */
 const TIMEOUT_MS = 5_000;
@@ -52,7 +52,10 @@ async function copyInto(file: string, draft: string): Promise<void> {
   const workerData: CopyTask = { file, draft, timeoutMs: TIMEOUT_MS };
   // Rejects with the error if the thread ends with one.
   const [result] = (await once(new Worker(THREAD, { workerData, execArgv: [] }), "message")) as [CopyResult];
-  if (result.state === "failed") throw new Database.SqliteError(result.message, result.code);
+  if (result.state === "failed") {
+    const error = new Database.SqliteError(result.message, result.code);
+    throw isBusy(error) ? openErrorFrom(file, error) : error;
+  }
   if (result.state === "damaged copy") throw new StoreOpenError(draft, COPY_DAMAGED);
   if (result.state === "damaged database") throw new StoreOpenError(file, DAMAGED);
 }

@@ -21,6 +21,9 @@ export type CopyResult =
 async function copy({ file, draft, timeoutMs }: CopyTask): Promise<CopyResult> {
   const db = new Database(file, { fileMustExist: true, timeout: timeoutMs });
   try {
+    // A read throughout the copy: SQLite's backup takes a locked database for an empty one.
+    db.exec("BEGIN");
+    db.pragma("user_version");
     // Copies all remaining pages in one step: a copy in several steps would restart with each commit of the service.
     await db.backup(draft, { progress: ({ remainingPages }) => remainingPages });
     if (isWhole(draft)) return { state: "whole" };

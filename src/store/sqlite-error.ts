@@ -47,7 +47,8 @@ function openProblemOf(error: unknown): string {
   const code = (error as { code?: unknown }).code;
   if (code === "SQLITE_NOTADB") return "is not a SQLite database; check RELAY_DATABASE";
   if (isBusy(error)) return "is locked by another process; stop that process, or wait for it, and start again";
-  return `cannot be opened (${typeof code === "string" ? code : "unknown error"}); check RELAY_DATABASE, its folder and its owner`;
+  if (code === "SQLITE_FULL" || code === "ENOSPC") return "cannot be written: its disk is full; make room there";
+  return `cannot be opened (${typeof code === "string" ? code : "unknown error"}); check its path, its folder and its owner`;
 }
 
 /** `SQLITE_IOERR_FSYNC` is one kind of `SQLITE_IOERR` (https://sqlite.org/rescode.html). */

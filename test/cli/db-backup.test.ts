@@ -75,7 +75,11 @@ describe("relay db backup", () => {
     expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
     expect(refused.stderr).toMatch(/copy\.db: already exists/);
     expect(readFileSync(join(folder.path, "copy.db"), "utf8")).toBe("precious");
-    expect((await folder.run(["db", "backup", "missing/copy.db"])).exitCode).toBe(1);
+    const missing = await folder.run(["db", "backup", "missing/copy.db"]);
+    expect(missing).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/\(ENOENT\); check its path, its folder/),
+    });
     const db = new Database(join(folder.path, "relay.db"));
     db.pragma("user_version = 99");
     db.close();
@@ -100,6 +104,17 @@ describe("relay db backup", () => {
     closeSync(file);
     const { exitCode, stderr } = await folder.run(["db", "backup", "copy.db"]);
     expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/relay\.db: the database itself is damaged/)]);
+    expect(readdirSync(folder.path).filter((name) => name.startsWith("copy"))).toEqual([]);
+  });
+
+  it("says that another process has locked the database, and keeps no copy", async () => {
+    const { folder } = await filledFolder();
+    const other = new Database(join(folder.path, "relay.db"));
+    onTestFinished(() => void other.close());
+    other.pragma("locking_mode = EXCLUSIVE");
+    other.exec("BEGIN IMMEDIATE; COMMIT");
+    const { exitCode, stderr } = await folder.run(["db", "backup", "copy.db"]);
+    expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/relay\.db: is locked by another process/)]);
     expect(readdirSync(folder.path).filter((name) => name.startsWith("copy"))).toEqual([]);
   });
 

@@ -72,9 +72,10 @@ describe("isBusy()", () => {
 describe("openErrorFrom()", () => {
   it("names the file and the code, never the text", () => {
     expect(openErrorFrom("/x", sqliteError("SQLITE_CANTOPEN")).message).toBe(
-      "Database /x: cannot be opened (SQLITE_CANTOPEN); check RELAY_DATABASE, its folder and its owner",
+      "Database /x: cannot be opened (SQLITE_CANTOPEN); check its path, its folder and its owner",
     );
     expect(openErrorFrom("/x", sqliteError("SQLITE_BUSY")).message).toContain("is locked by another process");
+    expect(openErrorFrom("/x", sqliteError("SQLITE_FULL")).message).toContain("disk is full");
     expect(openErrorFrom("/x", new Error("CANARY")).message).toContain("cannot be opened (unknown error)");
   });
 });
