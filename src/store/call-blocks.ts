@@ -35,6 +35,7 @@ export function createCallBlockStore({ use, append, lastSequence }: CallBlockOpt
 const COLUMNS = "sequence, application_id, count, first_at, last_at, calls";
 
 interface ListBounds {
+  readonly applicationId: string | undefined;
   readonly before: number;
   readonly floor: number;
   readonly start: number;
@@ -51,21 +52,19 @@ const OF_TIME = "(+last_at >= :start AND +first_at < :end OR sequence = :floor)"
 /** Most blocks that one statement scans: a SQLite statement blocks the event loop. */
 const MAX_LOOKED = 500;
 
-const FLOOR = createStatement<{ before: number }, { floor: number | undefined }>(`SELECT min(sequence) AS floor FROM
-     (SELECT sequence FROM call_blocks WHERE sequence < :before ORDER BY sequence DESC LIMIT ${MAX_LOOKED}) AS looked`);
-
-const FLOOR_OF_ONE = createStatement<{ before: number; applicationId: string }, { floor: number | undefined }>(`
+/** @param application selects one application's; empty for all. */
+const listStatements = (application: "" | "application_id = :application_id AND") => ({
+  floor: createStatement<Pick<ListBounds, "before" | "applicationId">, { floor: number | undefined }>(`
    SELECT min(sequence) AS floor FROM
-     (SELECT sequence FROM call_blocks WHERE application_id = :application_id AND sequence < :before
-      ORDER BY sequence DESC LIMIT ${MAX_LOOKED}) AS looked`);
+     (SELECT sequence FROM call_blocks WHERE ${application} sequence < :before
+      ORDER BY sequence DESC LIMIT ${MAX_LOOKED}) AS looked`),
+  list: createStatement<ListBounds, StoredBlock>(`
+   SELECT ${COLUMNS} FROM call_blocks WHERE ${application} sequence < :before AND sequence >= :floor AND ${OF_TIME}
+   ORDER BY sequence DESC LIMIT :limit`),
+});
 
-const LIST = createStatement<ListBounds, StoredBlock>(
-  `SELECT ${COLUMNS} FROM call_blocks WHERE sequence < :before AND sequence >= :floor AND ${OF_TIME} ORDER BY sequence DESC LIMIT :limit`,
-);
-
-const LIST_OF_ONE = createStatement<ListBounds & { applicationId: string }, StoredBlock>(`
-   SELECT ${COLUMNS} FROM call_blocks WHERE application_id = :application_id AND sequence < :before AND sequence >= :floor AND ${OF_TIME}
-   ORDER BY sequence DESC LIMIT :limit`);
+const OF_ALL = listStatements("");
+const OF_ONE = listStatements("application_id = :application_id AND");
 
 const LIST_AFTER = createStatement<{ sequence: number; limit: number }, StoredBlock>(
   `SELECT ${COLUMNS} FROM call_blocks WHERE sequence > :sequence ORDER BY sequence LIMIT :limit`,
@@ -91,15 +90,12 @@ const CALL_SPANS_MS = [300_000, 90_000_000] as const;
 function* list({ applicationId, beforeSequence, startAt, endAt, limit }: BlockFilter): Operation<StoredBlock[]> {
   const last = Number.MAX_SAFE_INTEGER;
   const before = beforeSequence ?? last;
-  const of = applicationId === undefined ? undefined : { applicationId };
+  const statements = applicationId === undefined ? OF_ALL : OF_ONE;
   let floor: number | undefined = 0;
-  if (startAt !== undefined || endAt !== undefined) {
-    const row = yield* of === undefined ? first(FLOOR, { before }) : first(FLOOR_OF_ONE, { before, ...of });
-    floor = row?.floor;
-  }
+  if (startAt !== undefined || endAt !== undefined)
+    floor = (yield* first(statements.floor, { before, applicationId }))?.floor;
   if (floor === undefined) return [];
-  const bounds = { before, floor: Number(floor), start: startAt ?? 0, end: endAt ?? last, limit };
-  return yield* of === undefined ? all(LIST, bounds) : all(LIST_OF_ONE, { ...bounds, ...of });
+  return yield* all(statements.list, { applicationId, before, floor, start: startAt ?? 0, end: endAt ?? last, limit });
 }
 
 function* find(callId: string, startedAt: number): Operation<StoredBlock | undefined> {

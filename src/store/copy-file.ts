@@ -4,6 +4,7 @@
  */
 import { parentPort, workerData } from "node:worker_threads";
 import Database from "better-sqlite3";
+import { isDamage } from "./sqlite-error.js";
 
 /** The file to copy, and the existing file to copy it to. */
 export interface CopyTask {
@@ -50,7 +51,7 @@ function isSound(db: Database.Database): boolean {
   try {
     return db.pragma("integrity_check(1)", { simple: true }) === "ok";
   } catch (error) {
-    if (error instanceof Database.SqliteError && /^SQLITE_(?:CORRUPT|NOTADB)/.test(error.code)) return false;
+    if (isDamage(error)) return false;
     throw error;
   }
 }

@@ -16,12 +16,12 @@ const FAILING = createStatement<object, Count & { readonly clock?: number }>(`
 const ENDED = createStatement<object, Count>(`SELECT count(*) AS count FROM
      (SELECT 1 FROM connections WHERE state = 'REAUTHORIZATION_REQUIRED' LIMIT ${MANY}) AS ended`);
 
-const REFUSED = createStatement<object, { applicationId: string; providerName: string; since: number }>(`
+const REFUSED = createStatement<object, Findings["refusedClients"][number]>(`
    SELECT application_id, provider_name, refused_since AS since FROM oauth_clients WHERE refused_since IS NOT NULL
    ORDER BY refused_since LIMIT ${ROWS}`);
 
-const WAITING = createStatement<object, { id: string; count: number; since: number }>(`${WITH_TOLD}
-   SELECT id, (SELECT count(*) FROM (
+const WAITING = createStatement<object, Findings["waitingEvents"][number]>(`${WITH_TOLD}
+   SELECT id AS application_id, (SELECT count(*) FROM (
        SELECT 1 FROM webhook_events WHERE application_id = told.id LIMIT ${MANY}) AS few) AS count,
      (SELECT min(created_at) FROM (
        SELECT created_at FROM webhook_events WHERE application_id = told.id ORDER BY next_try_at LIMIT ${MANY}) AS due
@@ -41,8 +41,8 @@ export function createInspect(database: Database): Inspect {
 }
 
 function* inspect(keyId: string): Operation<Findings> {
-  const refused = yield* all(REFUSED, {});
-  const waiting = yield* all(WAITING, {});
+  const refusedClients = yield* all(REFUSED, {});
+  const waitingEvents = yield* all(WAITING, {});
   const ended = (yield* first(ENDED, {}))?.count ?? 0;
   const givenUpEvents = (yield* first(GIVEN_UP, {}))?.count ?? 0;
   const keyCreatedAt = (yield* first(KEY, { keyId }))?.createdAt;
@@ -54,7 +54,7 @@ function* inspect(keyId: string): Operation<Findings> {
     givenUpEvents,
     keyCreatedAt,
     clock: failing?.clock,
-    refusedClients: refused,
-    waitingEvents: waiting.map(({ id, count, since }) => ({ applicationId: id, count, since })),
+    refusedClients,
+    waitingEvents,
   };
 }

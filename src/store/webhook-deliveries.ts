@@ -5,7 +5,7 @@ import type {
   WebhookDelivery,
   WebhookStore,
 } from "../webhooks/webhook-store.js";
-import { all, createStatement, type Database, first, nothing, type Operation, run } from "./database.js";
+import { all, createStatement, type Database, first, type Operation, run } from "./database.js";
 
 /** A row of webhook_deliveries. */
 interface DeliveryRow {
@@ -46,27 +46,15 @@ const TRIM = createStatement<object>(`DELETE FROM webhook_deliveries WHERE place
 
 const COLUMNS = "place, id, type, user_id, provider_name, outcome, attempts, status, created_at, attempted_at";
 
-interface ListBounds {
-  readonly applicationId: string;
-  readonly before: number;
-  readonly limit: number;
-}
-
-const LIST = createStatement<ListBounds, DeliveryRow>(`
-   SELECT ${COLUMNS} FROM webhook_deliveries WHERE application_id = :application_id AND place < :before
+/** Selects deliveries of an application. @param condition what else must be true of them. */
+const listOf = (condition: string) =>
+  createStatement<Omit<DeliveryFilter, "beforePlace"> & { readonly before: number }, DeliveryRow>(`
+   SELECT ${COLUMNS} FROM webhook_deliveries WHERE application_id = :application_id ${condition} AND place < :before
    ORDER BY place DESC LIMIT :limit`);
 
-const LIST_OF_USER = createStatement<ListBounds & { readonly userId: string }, DeliveryRow>(`
-   SELECT ${COLUMNS} FROM webhook_deliveries
-   WHERE application_id = :application_id AND user_id = :user_id AND place < :before ORDER BY place DESC LIMIT :limit`);
-
-const LIST_OF_CONNECTION = createStatement<
-  ListBounds & { readonly userId: string; readonly providerName: string },
-  DeliveryRow
->(`
-   SELECT ${COLUMNS} FROM webhook_deliveries
-   WHERE application_id = :application_id AND user_id = :user_id AND provider_name = :provider_name AND place < :before
-   ORDER BY place DESC LIMIT :limit`);
+const LIST = listOf("");
+const LIST_OF_USER = listOf("AND user_id = :user_id");
+const LIST_OF_CONNECTION = listOf("AND user_id = :user_id AND provider_name = :provider_name");
 
 const DELETE_BEFORE = createStatement<{ time: number; limit: number }>(`DELETE FROM webhook_deliveries WHERE place IN (
      SELECT place FROM webhook_deliveries WHERE attempted_at < :time ORDER BY attempted_at LIMIT :limit)`);
@@ -75,15 +63,14 @@ const DELETE_BEFORE = createStatement<{ time: number; limit: number }>(`DELETE F
 export function createDeliveries(database: Database): Pick<WebhookStore, "listDeliveries" | "deleteBefore"> {
   return {
     listDeliveries: async (filter) => (await database.read(() => list(filter))).map(deliveryFromRow),
-    deleteBefore: (time, limit) => database.write(() => run(DELETE_BEFORE, { time, limit }), nothing),
+    deleteBefore: (time, limit) => database.write(() => run(DELETE_BEFORE, { time, limit })),
   };
 }
 
-function list({ applicationId, userId, providerName, beforePlace, limit }: DeliveryFilter): Operation<DeliveryRow[]> {
-  const bounds = { applicationId, before: beforePlace ?? Number.MAX_SAFE_INTEGER, limit };
-  if (userId === undefined) return all(LIST, bounds);
-  const ofUser = { ...bounds, userId };
-  return providerName === undefined ? all(LIST_OF_USER, ofUser) : all(LIST_OF_CONNECTION, { ...ofUser, providerName });
+function list({ beforePlace, ...filter }: DeliveryFilter): Operation<DeliveryRow[]> {
+  const bounds = { ...filter, before: beforePlace ?? Number.MAX_SAFE_INTEGER };
+  if (filter.userId === undefined) return all(LIST, bounds);
+  return all(filter.providerName === undefined ? LIST_OF_USER : LIST_OF_CONNECTION, bounds);
 }
 
 function deliveryFromRow({ outcome, status, attemptedAt, ...row }: DeliveryRow) {
