@@ -102,9 +102,6 @@ interface EndToCapture {
   readonly message: string | undefined;
 }
 
-/** Bytes kept of a streamed body. */
-const MAX_CHUNK_BYTES = 16 * 1024;
-
 /** Collects what is captured of one call. Call {@link content} when the call has ended. */
 export class CallCapture {
   /** Identifies the application's capture by its end time. */
@@ -136,7 +133,7 @@ export class CallCapture {
 
   /** Records redacted bytes of a streamed body as they are passed to the caller. */
   noteChunk(bytes: Uint8Array): void {
-    const room = MAX_CHUNK_BYTES - this.#chunkBytes;
+    const room = LOOK_AT_BYTES - this.#chunkBytes;
     this.#chunkBytes += bytes.length;
     if (room > 0) this.#chunks.push(Uint8Array.from(bytes.subarray(0, room)));
   }

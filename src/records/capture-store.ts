@@ -54,12 +54,7 @@ interface CaptureWriterOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-interface CapturedCall {
-  readonly callId: string;
-  readonly applicationId: string;
-  readonly captureUntil: number;
-  readonly content: CaptureContent;
-}
+type CapturedCall = Omit<SealedCapture, "content" | "createdAt"> & { readonly content: CaptureContent };
 
 /** Writes captures in the background. */
 export interface CaptureWriter {
@@ -76,11 +71,10 @@ const CLOSE_MS = 2000;
 /** Seals captures and writes them one by one, since they are few. */
 export function createCaptureWriter({ captures, sealer, now, onFault }: CaptureWriterOptions): CaptureWriter {
   const writing = new Set<Promise<void>>();
-  const write = async ({ callId, applicationId, captureUntil, content }: CapturedCall): Promise<void> => {
+  const write = async (captured: CapturedCall): Promise<void> => {
     try {
-      const sealed = sealCapture(sealer, { callId, applicationId }, content);
-      const capture = { callId, applicationId, captureUntil, content: sealed, createdAt: now() };
-      await captures.add(capture, MAX_CAPTURED_CALLS);
+      const content = sealCapture(sealer, captured, captured.content);
+      await captures.add({ ...captured, content, createdAt: now() }, MAX_CAPTURED_CALLS);
     } catch (error) {
       onFault(error);
     }
