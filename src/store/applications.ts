@@ -105,7 +105,10 @@ export function createApplicationStore(
         await removeTickets(database, current.id, nothing);
       return database.write(() => update(publicKey, patch, now, options), forget(publicKey));
     },
-    delete: (publicKey, options = {}) => deleteApplication(database, calls, { publicKey, options, forget }),
+    async delete(publicKey, options = {}) {
+      const id = await database.write(() => begin(publicKey, options), forget(publicKey));
+      return id !== undefined && deleteDisabled(database, calls, id);
+    },
   };
 }
 
@@ -194,24 +197,16 @@ const DISABLE = createStatement<{ publicKey: string }>(
 /** Rows that were added meanwhile are deleted with it (ON DELETE CASCADE). */
 const DELETE = createStatement<{ id: string }>("DELETE FROM applications WHERE id = :id");
 
-interface Deletion {
-  readonly publicKey: string;
-  readonly options: ChangeOptions<Application>;
-  readonly forget: (publicKey: string) => () => void;
-}
-
 /**
- * Deletes an application with its connections and the records of its calls. The application is first disabled, so that
- * calls are refused, and then emptied in short transactions. A process that dies in between leaves a disabled
- * application that can be deleted again. The first transaction writes the audit record.
+ * Deletes an application with its connections and the records of its calls, in short transactions. It was disabled
+ * before, so that calls are refused. A process that dies in between leaves a disabled application that can be deleted
+ * again.
  */
-async function deleteApplication(
+async function deleteDisabled(
   database: Database,
   calls: Pick<CallBlockStore, "deleteOf">,
-  { publicKey, options, forget }: Deletion,
+  id: string,
 ): Promise<boolean> {
-  const id = await database.write(() => begin(publicKey, options), forget(publicKey));
-  if (id === undefined) return false;
   await removeConnections(database, id);
   for (const remove of REMOVALS) await remove(database, id, nothing);
   await deleteCalls(calls, id);
@@ -221,6 +216,7 @@ async function deleteApplication(
   return isDeleted;
 }
 
+/** Disables an application that will be deleted, and writes the audit record. Returns its id. */
 function* begin(publicKey: string, options: ChangeOptions<Application>): Operation<string | undefined> {
   const current = yield* first(LOCK, { publicKey });
   if (current === undefined) return undefined;
