@@ -191,13 +191,18 @@ const BATCH = 200;
 
 const ALL: FigureSubject = { kind: "ALL", id: "" };
 
+interface Counted {
+  readonly subject: FigureSubject;
+  readonly figures: Figures;
+}
+
 /** Counts of one span that are still in memory. */
 class Span {
   /** Its own rows: a span that comes round again, after the clock was set back, must not replace what was written. */
   readonly writer = randomUUID();
-  readonly subjects = new Map<string, { readonly subject: FigureSubject; readonly figures: Figures }>();
-  /** Keys of the subjects changed since they were last written. */
-  readonly changed = new Set<string>();
+  readonly subjects = new Map<string, Counted>();
+  /** The subjects changed since they were last written. */
+  readonly changed = new Set<Counted>();
   /** How many of the subjects are pairs. */
   #pairs = 0;
 
@@ -210,7 +215,7 @@ class Span {
     const counted = known ?? { subject, figures: emptyFigures() };
     addFigures(counted.figures, figures);
     this.subjects.set(key, counted);
-    this.changed.add(key);
+    this.changed.add(counted);
   }
 
   /** Pairs have a limit of their own: there are as many as applications times providers. */
@@ -292,21 +297,19 @@ export function createFigureWriter({ store, now, onFault }: FigureWriterOptions)
     }
   }
 
-  async function write(span: FigureSpan, { writer, startAt, subjects, changed }: Span): Promise<void> {
-    const keys = [...changed];
-    for (let from = 0; from < keys.length; from += BATCH) {
-      const batch = keys.slice(from, from + BATCH);
-      for (const key of batch) changed.delete(key);
-      const rows = batch.flatMap((key): FigureRow[] => {
-        const counted = subjects.get(key);
-        return counted === undefined
-          ? []
-          : [{ span, startAt, ...counted.subject, figures: textFromFigures(counted.figures) }];
-      });
+  async function write(span: FigureSpan, { writer, startAt, changed }: Span): Promise<void> {
+    const all = [...changed];
+    for (let from = 0; from < all.length; from += BATCH) {
+      const batch = all.slice(from, from + BATCH);
+      for (const counted of batch) changed.delete(counted);
+      const rows = batch.map(({ subject, figures }) => ({
+        ...{ span, startAt, ...subject },
+        figures: textFromFigures(figures),
+      }));
       try {
         await store.put(writer, rows);
       } catch (error) {
-        for (const key of batch) changed.add(key);
+        for (const counted of batch) changed.add(counted);
         onFault(error);
         return;
       }
