@@ -78,8 +78,6 @@ export interface Tickets {
 
 /** A link travels through the application's page or mail; a page is looked at; a consent is read. Milliseconds. */
 const LIFETIME_MS = { LINK: 15 * 60_000, SESSION: 30 * 60_000, STATE: 10 * 60_000 } as const;
-/** In milliseconds. */
-export const LONGEST_LIFETIME_MS = Math.max(...Object.values(LIFETIME_MS));
 /**
  * Most tickets of one kind and application at once: enough for 27 people a second. Strangers can make sessions and
  * states, so of these a new one replaces the oldest: refusing it would let them close the application's pages.

@@ -72,7 +72,7 @@ const KNOWN = new Set(
 const TRANSIENT = /^(?:temporarily_unavailable|server_error|service_unavailable|internal_(?:server_)?error)$/i;
 const RATE_LIMITED = /^slow_down$|rate.?limit|too.?many|throttl|quota/i;
 /** Longest Retry-After that is honoured, in milliseconds. */
-export const MAX_RETRY_AFTER_MS = 5 * 60_000;
+const MAX_RETRY_AFTER_MS = 5 * 60_000;
 
 /** Judges the answer to a token request. Pure; never throws. `now` is milliseconds since the epoch. */
 export function decideTokenAnswer(answer: TokenEndpointAnswer, now: number, habits: TokenAnswerHabits): TokenVerdict {

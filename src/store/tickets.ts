@@ -1,10 +1,4 @@
-import {
-  LONGEST_LIFETIME_MS,
-  type Ticket,
-  type TicketKey,
-  type TicketKind,
-  type TicketStore,
-} from "../oauth/tickets.js";
+import type { Ticket, TicketKey, TicketKind, TicketStore } from "../oauth/tickets.js";
 import { createStatement, type Database, first, type Operation, run } from "./database.js";
 
 /** Most expired tickets removed per added one: more than are added, so that none stays for long. */
@@ -13,10 +7,10 @@ const SWEEP = 20;
 const COLUMNS = "id, kind, browser, application_id, user_id, payload, expires_at";
 
 /**
- * How far ahead a ticket may expire, in milliseconds, with some minutes for clocks that differ. One that expires later
- * was issued while a clock was ahead, and counts as expired.
+ * How far ahead a ticket may expire, in milliseconds: the longest lifetime, half an hour, and some minutes for clocks
+ * that differ. One that expires later was issued while a clock was ahead, and counts as expired.
  */
-const LONGEST_MS = LONGEST_LIFETIME_MS + 5 * 60_000;
+const LONGEST_MS = 35 * 60_000;
 
 /** When valid tickets expire: after `now`, and not after `latest`. */
 const validAt = (now: number) => ({ now, latest: now + LONGEST_MS });

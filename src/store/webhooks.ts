@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { AuditEntry } from "../model/audit.js";
 import type { ConnectionKey } from "../oauth/connection.js";
-import { LONGEST_REST_MS, LONGEST_WAIT_MS } from "../webhooks/deliverer.js";
 import {
   type DeliveryOutcome,
   type DueEvent,
@@ -96,18 +95,15 @@ function endpointFromRow({ id, ...row }: EndpointRow): WebhookEndpoint {
 /** The oldest event is searched among this many that were due first: more would make each claim more expensive. */
 const LOOK_AT = 100;
 
-/** How much clocks may differ, in milliseconds. */
-const TOLERANCE_MS = 5 * 60_000;
-
 /**
- * A time, and how far ahead of it a rest and a wait may end: one that ends later was set while a clock was ahead, and
- * counts as over.
+ * Longest rest of an endpoint and longest wait of an event, in milliseconds; the deliverer sets shorter ones. One that
+ * ends later was set while a clock was ahead, and counts as over.
  */
-const boundsFrom = (now: number) => ({
-  now,
-  rest: now + LONGEST_REST_MS + TOLERANCE_MS,
-  wait: now + LONGEST_WAIT_MS + TOLERANCE_MS,
-});
+const LONGEST_REST_MS = 6 * 60_000;
+const LONGEST_WAIT_MS = 27 * 60 * 60_000;
+
+/** A time, and how far ahead of it a rest and a wait may end. */
+const boundsFrom = (now: number) => ({ now, rest: now + LONGEST_REST_MS, wait: now + LONGEST_WAIT_MS });
 
 /** Usually nothing is due: then these two index look-ups are all. */
 const HAS_DUE = createStatement<{ now: number; wait: number }, unknown>(`

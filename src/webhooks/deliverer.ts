@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { RelayError } from "../model/errors.js";
-import { MAX_RETRY_AFTER_MS, parseRetryAfter } from "../oauth/token-answer.js";
+import { parseRetryAfter } from "../oauth/token-answer.js";
 import type { Sealer } from "../sealing/seal.js";
 import { headerValue } from "../upstream/exchange.js";
 import type { Upstream } from "../upstream/request.js";
@@ -212,9 +212,6 @@ const MAX_AGE_MS = 5 * 24 * HOUR_MS;
  * does not hold up the others.
  */
 const MAX_REST_MS = 10 * SECOND_MS;
-/** Longest rest of an endpoint, claims included, and longest wait of an event, in milliseconds. */
-export const LONGEST_REST_MS = Math.max(MAX_REST_MS, CLAIM_MS, MAX_RETRY_AFTER_MS);
-export const LONGEST_WAIT_MS = Math.ceil(Math.max(...DELAYS_MS) * (1 + JITTER));
 /** 410 Gone: the receiver does not want this event any more. */
 const GONE = 410;
 
