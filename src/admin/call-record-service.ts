@@ -155,11 +155,6 @@ function minutesFrom(duration: Duration | undefined): number {
   throw invalidArgument("duration", `must be whole minutes from 1 to ${MAX_CAPTURE_MINUTES}`);
 }
 
-/**
- * The message of a recorded call.
- *
- * @param publicKey the application's; undefined when the application was deleted.
- */
 type PublicKeys = Pick<AdminOptions["store"]["applications"], "publicKeyOf">;
 
 /** Looks up each application once. */
@@ -171,6 +166,11 @@ async function messagesFromCalls(calls: readonly StoredCall[], applications: Pub
   return calls.map((call) => messageFromCall(call, publicKeys.get(call.applicationId)));
 }
 
+/**
+ * The message of a recorded call.
+ *
+ * @param publicKey the application's; undefined when the application was deleted.
+ */
 function messageFromCall(call: StoredCall, publicKey: string | undefined): CallRecord {
   return create(CallRecordSchema, {
     callId: call.callId,

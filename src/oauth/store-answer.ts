@@ -231,16 +231,15 @@ export function openToken(sealer: Sealer, key: ConnectionKey, column: Connection
   return new Secret(openSealed(sealer, sealed, connectionBinding(key, column), DOES_NOT_OPEN).toString());
 }
 
-/** Opens the tokens that a revocation needs. Throws as {@link openToken} does. */
+/** Opens the token that a revocation sends; the other may be damaged. Throws as {@link openToken} does. */
 export function openPair(
   sealer: Sealer,
   key: ConnectionKey,
   { accessToken, refreshToken }: Record<keyof TokenPair, Uint8Array | undefined>,
 ): TokenPair {
-  return {
-    accessToken: accessToken && openToken(sealer, key, "access_token", accessToken),
-    refreshToken: refreshToken && openToken(sealer, key, "refresh_token", refreshToken),
-  };
+  if (refreshToken === undefined)
+    return { accessToken: accessToken && openToken(sealer, key, "access_token", accessToken), refreshToken };
+  return { accessToken: undefined, refreshToken: openToken(sealer, key, "refresh_token", refreshToken) };
 }
 
 /** What a connection is made from. */

@@ -111,7 +111,7 @@ export function createTokenEndpoint(
       const field = (name: string) => headerValue(rawHeaders, name);
       return { statusCode, body: answer.body.concat(), retryAfter: field("retry-after"), date: field("date") };
     } catch (error) {
-      onUnanswered(target, error);
+      if (!signal?.aborted) onUnanswered(target, error);
       const isUnsent = progress.wasSent !== true && error instanceof RelayError;
       throw isUnsent ? new TokenRequestNotSentError(error) : error;
     } finally {

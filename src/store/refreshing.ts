@@ -219,7 +219,17 @@ const EXTEND = createStatement<{ id: string; owner: string; leaseMs: number }>(
 const FREE = createStatement<{ owner: string }>(`UPDATE connections SET lease_owner = NULL, lease_until = :clock
    WHERE lease_until IS NOT NULL AND lease_owner = :owner`);
 
-const END = createStatement<object>(`
+const END = createStatement<
+  {
+    id: string;
+    version: number;
+    reason: string;
+    now: number;
+    owner: string | undefined;
+    tried: Uint8Array | undefined;
+    attempt: string;
+  } & ReturnType<typeof columnsFromTrouble>
+>(`
    UPDATE connections SET state = 'REAUTHORIZATION_REQUIRED',
      state_reason = CASE WHEN state = 'ACTIVE' THEN :reason ELSE state_reason END,
      previous_refresh_token = CASE WHEN previous_refresh_token IS NOT DISTINCT FROM CAST(:tried AS BYTEA)

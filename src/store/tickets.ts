@@ -55,9 +55,17 @@ export function createTicketStore(database: Database): TicketStore {
   };
 }
 
+/** A change of the application locks it before its tickets; the foreign key of a new one would lock it after the link. */
+const HOLD = createStatement<{ applicationId: string }, unknown>(
+  "SELECT id FROM applications WHERE id = :application_id FOR KEY SHARE",
+);
+
 function* add(ticket: Ticket, most: number, now: number, link: TicketKey | undefined): Operation<boolean> {
   const validity = validAt(now);
-  if (link !== undefined && (yield* first(TAKE, { ...link, ...validity })) === undefined) return false;
+  if (link !== undefined) {
+    yield* first(HOLD, ticket);
+    if ((yield* first(TAKE, { ...link, ...validity })) === undefined) return false;
+  }
   const counted = yield* first(COUNT, { ...ticket, ...validity });
   if ((counted?.count ?? 0) >= most) {
     if (ticket.kind === "LINK") return false;

@@ -83,7 +83,10 @@ export interface WebhookStore {
   findEndpoint(applicationId: string): Promise<WebhookEndpoint | undefined>;
   /** Inserts or replaces the application's endpoint; waiting events go to the new one. */
   putEndpoint(endpoint: WebhookEndpoint, audit?: AuditEntry): Promise<void>;
-  /** Deletes the endpoint and its undelivered events. Resolves to false if there was none. */
+  /**
+   * Deletes the endpoint and its undelivered events. Resolves to false if there was none. The events go first, so that
+   * none is left for the next endpoint: when it fails in between, the endpoint stays without them.
+   */
   deleteEndpoint(applicationId: string, audit?: AuditEntry): Promise<boolean>;
   /**
    * Claims due events of at most `limit` endpoints, one of each: the oldest, so that an application gets its events in

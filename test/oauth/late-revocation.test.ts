@@ -54,6 +54,13 @@ async function statusOfGivenToken(): Promise<number> {
   return (await fetch(`${harness.sandbox.origin}/me`, { headers })).status;
 }
 
+async function disconnect() {
+  const query = new URLSearchParams({ user_id: userId, public_key: application.publicKey });
+  const headers = { authorization: `Bearer ${application.privateKey}` };
+  const url = `${harness.url}/oauth/connections/sandbox?${query}`;
+  return (await fetch(url, { method: "DELETE", headers })).json();
+}
+
 describe("tokens that come when their connection is gone", () => {
   it("are stored nowhere, and revoked at the provider by their refresh token, which the log tells", async () => {
     meanwhile = () => harness.store.connections.delete(key(), Date.now());
@@ -100,15 +107,20 @@ describe("tokens that come when their connection is gone", () => {
     };
     const overtaken = { ...row, version: row.version - 1 };
     expect(await harness.store.connections.commitRefresh(overtaken, tokens, Date.now())).toBe("superseded");
-    const query = new URLSearchParams({ user_id: userId, public_key: application.publicKey });
-    const disconnected = await fetch(`${harness.url}/oauth/connections/sandbox?${query}`, {
-      method: "DELETE",
-      headers: { authorization: `Bearer ${application.privateKey}` },
-    });
+    const disconnected = await disconnect();
     const isOpened = sealedFor === "previous_refresh_token";
-    expect(await disconnected.json()).toEqual({ revocation: isOpened ? "REVOKED" : "FAILED" });
+    expect(disconnected).toEqual({ revocation: isOpened ? "REVOKED" : "FAILED" });
     const revoked = revocations().map((form) => form.get("token"));
     expect(revoked).toEqual(isOpened ? [late, given.refresh_token] : [given.refresh_token]);
+  });
+
+  it("are revoked when the user disconnects although the access token beside them cannot be opened", async () => {
+    await call();
+    const row = (await harness.store.connections.find(key())) as Connection;
+    const accessToken = harness.sealer.seal("another", connectionBinding(row, "id_token"));
+    await harness.store.connections.put({ ...row, accessToken }, Date.now());
+    expect(await disconnect()).toEqual({ revocation: "REVOKED" });
+    expect(revocations().map((form) => form.get("token"))).toEqual([given.refresh_token]);
   });
 
   it("are revoked before the relay ends", async () => {
