@@ -282,18 +282,18 @@ export async function withProgress<Result>(
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
- * Does work that creates temporary files. A signal first removes them, then ends the process by that signal, as if
- * there had been no handler (a shell reports 128 plus its number).
+ * Does work that a signal must not cut short. A signal first runs `cleanUp`, then ends the process by that signal, as
+ * if there had been no handler (a shell reports 128 plus its number).
  *
- * @param remove called only on a signal.
+ * @param cleanUp called only on a signal, such as to remove temporary files.
  */
 export async function cleaningUp<Result>(
-  remove: () => void | Promise<void>,
+  cleanUp: () => void | Promise<void>,
   work: () => Promise<Result>,
 ): Promise<Result> {
   const end = async (signal: NodeJS.Signals) => {
     try {
-      await remove();
+      await cleanUp();
     } finally {
       for (const each of SIGNALS) process.off(each, end);
       // Not process.exit(), because that waits for threads.

@@ -8,7 +8,7 @@ import { parseValues, type ValueClass } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
 import type { SelfAddress } from "../upstream/connector.js";
 import { applicationOf } from "./application.js";
-import { failure, textFields, textTable, usageError } from "./command.js";
+import { cleaningUp, failure, textFields, textTable, usageError } from "./command.js";
 import { loadCatalog, type OpenStore } from "./open-store.js";
 
 /** Options that name one connection. */
@@ -168,6 +168,9 @@ export async function withWayOut<Result>(
   }
 }
 
+/** Time for the answer of a token endpoint after a signal, as the service gives. */
+const GRACE_MS = 10_000;
+
 /** Calls `use` with a refresher that works like the service's, with its own proof that it holds the lease. */
 export async function withRefresher<Result>(
   open: OpenStore,
@@ -196,7 +199,11 @@ export async function withRefresher<Result>(
     try {
       // Before a lease is taken: relays on other machines end the leases of a process that they cannot see.
       await store.announce?.(spool).begin();
-      return await use(refresher);
+      // The command would lose the next refresh token if it ended before the answer.
+      return await cleaningUp(
+        () => refresher.close(GRACE_MS),
+        () => use(refresher),
+      );
     } finally {
       await refresher.close(0);
       await spool.close(store.connections.freeLeases);

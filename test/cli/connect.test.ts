@@ -1,7 +1,8 @@
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { request } from "undici";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { Application } from "../../src/applications/application.js";
 import type { StoredOAuthClient } from "../../src/oauth/oauth-client.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
@@ -31,8 +32,10 @@ const NO_PROVIDER =
   /^There is no provider with this name\. Commands read RELAY_PROVIDERS of the terminal they run in, where it is sandbox\.json:shop\.json; the service's may differ, so give its settings with --env-file FILE\. 'relay provider list' lists the providers\.$/m;
 
 let sandbox: Sandbox;
+/** Done by the token endpoint before it answers. */
+let beforeTokenAnswer = async () => {};
 beforeAll(async () => {
-  sandbox = await startSandbox();
+  sandbox = await startSandbox({ holdTokenAnswer: () => beforeTokenAnswer() });
 });
 afterAll(() => sandbox.close());
 
@@ -237,6 +240,27 @@ describe("relay connection refresh", () => {
     const hopeless = await folder.run(["connection", "refresh", ...named], { env });
     expect(hopeless).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("no refresh token") });
   });
+
+  it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
+    "keeps the next refresh token when %s comes before the answer",
+    async (signal) => {
+      const { folder, app, env } = await prepare();
+      const named = ["--app", app, "--user", "ada", "--provider", "sandbox"];
+      await folder.json(["connection", "put", ...named], { env, input: JSON.stringify(sandbox.issueToken()) });
+      const child = folder.start(["connection", "refresh", ...named], env);
+      const ended = once(child, "close");
+      beforeTokenAnswer = async () => void child.kill(signal);
+      onTestFinished(() => {
+        beforeTokenAnswer = async () => {};
+      });
+      await ended;
+      expect(await folder.json(["connection", "show", ...named], { env })).toMatchObject({ version: 2 });
+      expect(await folder.json(["connection", "refresh", ...named], { env })).toMatchObject({
+        version: 3,
+        problem: null,
+      });
+    },
+  );
 });
 
 describe("relay client put", () => {
