@@ -67,15 +67,17 @@ async function rotate(options: RotateOptions): Promise<void> {
 /** Adds a key if `isAdded`, then seals everything again. The old key has already been checked against the store. */
 async function rotateKey(open: OpenStore, isAdded: boolean) {
   const { config, store } = open;
-  const { addKey } = await import("../sealing/keyring.js");
+  const { addKey, createKeyLine } = await import("../sealing/keyring.js");
   const { resealAll } = await import("../store/verify-keys.js");
   const { countLeftAnswers, spoolPlaceOf } = await import("../store/spool.js");
   const countWaiting = () => countLeftAnswers(spoolPlaceOf(config, store.id));
   // A spool that cannot be read ends the command before it has changed anything.
   countWaiting();
-  const keyId = isAdded ? await addKey(config.keyFile) : open.sealer.currentKeyId;
+  const key = createKeyLine();
+  const keyId = isAdded ? key.id : open.sealer.currentKeyId;
   const resource = { name: `keys/${keyId}`, publicKey: "" };
   await auditAction(administrationOf(open), "relay key rotate", resource);
+  if (isAdded) await addKey(config.keyFile, key);
   const sealer = await loadSealer(config.keyFile, true);
   const report = await withProgress("Sealing everything again…", (show) =>
     resealAll(store, sealer, (rows) => show(`Sealing everything again: ${rows} rows checked`)),

@@ -164,8 +164,7 @@ const LOCK_RETRY_MS = 20;
  *
  * Rejects with KeyFileError when the file is malformed or cannot be replaced.
  */
-export async function addKey(path: string): Promise<string> {
-  const { id, line } = createKeyLine();
+export async function addKey(path: string, { id, line } = createKeyLine()): Promise<string> {
   try {
     const target = await realpath(path);
     await alone(target, async () => {

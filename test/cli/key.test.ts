@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import Database from "better-sqlite3";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { openSpool } from "../../src/store/spool.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
 import { ANSWER } from "../store/spool-for-test.js";
@@ -75,6 +76,19 @@ describe("relay key rotate beside a spool that is damaged", () => {
     expect(keyLines(folder)).toEqual(before);
     rmSync(file);
     expect(await folder.json(["key", "rotate"])).toMatchObject({ resealed: 2, left: 0 });
+  });
+});
+
+describe("relay key rotate on a store that cannot be written", () => {
+  it("adds no key, since nothing would say who added it", async () => {
+    const { folder } = await folderWithConnection();
+    const before = keyLines(folder);
+    const db = new Database(join(folder.path, "relay.db"));
+    onTestFinished(() => void db.close());
+    db.exec("BEGIN IMMEDIATE");
+    const { exitCode, stderr } = await folder.run(["key", "rotate"]);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("locked by another process")]);
+    expect(keyLines(folder)).toEqual(before);
   });
 });
 
