@@ -106,7 +106,7 @@ function faultText(error: unknown): string {
 export function writeOutput(output: string | Uint8Array): void {
   const { stdout } = process;
   // Not at start: `relay serve` logs to the descriptor itself, which accessing the stream would make non-blocking.
-  if (stdout.listenerCount("error") === 0) stdout.on("error", endWithReader);
+  if (stdout.listenerCount("error") === 0) stdout.on("error", endWithOutput);
   stdout.write(output);
 }
 
@@ -141,10 +141,10 @@ export function isTerminal(): boolean {
   return process.stdout.isTTY === true;
 }
 
-/** Exits when a reader such as `head` closes the pipe early. */
-function endWithReader(error: NodeJS.ErrnoException): void {
-  if (error.code !== "EPIPE") throw error;
-  process.exit(0);
+/** Exits: with 0 when a reader such as `head` closes the pipe early, with 1 when the output cannot be kept. */
+function endWithOutput({ code, message }: NodeJS.ErrnoException): void {
+  if (code !== "EPIPE") writeNote(`Standard output: ${message}`);
+  process.exit(code === "EPIPE" ? 0 : 1);
 }
 
 /** A table with headings: columns two spaces apart, no trailing spaces. */

@@ -1,8 +1,12 @@
-import { writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Sandbox, startSandbox } from "../support/sandbox.js";
-import { createFolder } from "./run-relay.js";
+import { createFolder, RELAY } from "./run-relay.js";
 
 let sandbox: Sandbox;
 beforeAll(async () => {
@@ -38,3 +42,11 @@ it("commands read standard input, work on the files of their environment and end
   expect(await run(["connection", "delete", ...account])).toMatchObject({ revocation: "REVOKED" });
   expect((await run(["audit", "list"])).length).toBeGreaterThan(4);
 }, 180_000);
+
+it.runIf(process.platform === "linux")("a command whose output meets a full disk says so and fails", async () => {
+  const full = openSync("/dev/full", "w");
+  const child = spawn(process.execPath, [RELAY, "--version"], { stdio: ["ignore", full, "pipe"] });
+  closeSync(full);
+  const [stderr, [exitCode]] = await Promise.all([text(child.stderr as Readable), once(child, "close")]);
+  expect([exitCode, stderr]).toEqual([1, "Standard output: ENOSPC: no space left on device, write\n"]);
+});
