@@ -78,16 +78,13 @@ async function serve(config: Config, log: Log, { started, stopped }: Surrounding
   return 0;
 }
 
-/**
- * The message of a relay error or of a system error about files and ports; for any other error only class, code and
- * place.
- */
+/** The message of an error for the operator; for any other error only class, code and place. */
 function startProblem(error: unknown, config: Config): string {
-  if (!(error instanceof Error)) return "unknown error";
-  const { code, syscall, port } = error as NodeJS.ErrnoException & { readonly port?: number };
-  if (syscall === "listen") return listenProblem(error.message, code, port, config);
-  const isForOperator = operatorExitCode(error) !== undefined || "syscall" in error;
-  return isForOperator ? error.message : textFromError(error);
+  const { code, syscall, port, message } = error as NodeJS.ErrnoException & { readonly port?: number };
+  // In a worker it is the supervisor that binds the port.
+  if (syscall === "listen" || syscall === "bind") return listenProblem(message, code, port, config);
+  if (code?.startsWith("ERR_OSSL_")) return `RELAY_TLS_CERT, RELAY_TLS_KEY: ${code}. 'relay config check' says more.`;
+  return operatorExitCode(error) === undefined ? textFromError(error) : message;
 }
 
 /** Message for a port that cannot be opened. The port number tells which of the two settings it is. */

@@ -43,9 +43,13 @@ const OPERATOR_ERRORS: ReadonlyMap<string, FailureCode> = new Map([
   ["ProviderDefinitionError", 2],
 ]);
 
-/** The exit code for an error whose message is for the operator; undefined for any other error. */
+/**
+ * The exit code for an error whose message is for the operator: one of ours, or a system error, which names files and
+ * addresses. Undefined for any other error.
+ */
 export function operatorExitCode(error: unknown): FailureCode | undefined {
-  return error instanceof Error ? OPERATOR_ERRORS.get(error.name) : undefined;
+  if (!(error instanceof Error)) return undefined;
+  return OPERATOR_ERRORS.get(error.name) ?? ("syscall" in error ? 1 : undefined);
 }
 
 interface Manifest {

@@ -100,6 +100,12 @@ describe("relay db drill", () => {
     expect(stderr).toMatch(problem);
   });
 
+  it("says what the system refuses, and where", async () => {
+    const { folder } = await filled();
+    const { exitCode, stderr } = await folder.run(["db", "drill", "--folder", "nowhere"]);
+    expect([exitCode, stderr]).toEqual([1, expect.stringMatching(/^ENOENT: no such file or directory.*nowhere/)]);
+  });
+
   it("leaves no copy when it is told to stop", async () => {
     const { folder } = await filled();
     const pipe = join(folder.path, "keys.pipe");

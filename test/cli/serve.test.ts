@@ -47,6 +47,17 @@ describe("relay serve", () => {
     expect(result.exitCode).not.toBe(0);
     expect(result.stderr).toMatch(/key/);
   });
+
+  it("names the settings of a certificate that cannot be used", async () => {
+    const folder = createFolder();
+    writeFileSync(join(folder.path, "cert.pem"), "none", { mode: 0o600 });
+    const env = { RELAY_LISTEN: "127.0.0.1:0", RELAY_TLS_CERT: "cert.pem", RELAY_TLS_KEY: "cert.pem" };
+    const { exitCode, stderr } = await folder.run(["serve"], { env });
+    expect([exitCode, stderr]).toEqual([
+      1,
+      "The relay cannot start: RELAY_TLS_CERT, RELAY_TLS_KEY: ERR_OSSL_PEM_NO_START_LINE. 'relay config check' says more.\n",
+    ]);
+  });
 });
 
 /** Each starts a process or two, which take a second of two cores. */
