@@ -216,18 +216,19 @@ interface Asked {
 async function ask(options: RelayClientOptions, method: string, path: string, asked: Asked): Promise<object> {
   const { privateKey, callToken = privateKey, fetch = globalThis.fetch } = options;
   const { body, signal, isSafe } = asked;
+  const init: RequestInit = {
+    method,
+    headers: {
+      ...(callToken !== undefined && { authorization: `Bearer ${callToken}` }),
+      ...(body && { "content-type": "application/json" }),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+    ...(signal && { signal }),
+    redirect: "error",
+  };
   let status = 0;
   try {
-    const response = await fetch(options.url + path, {
-      method,
-      headers: {
-        ...(callToken !== undefined && { authorization: `Bearer ${callToken}` }),
-        ...(body && { "content-type": "application/json" }),
-      },
-      ...(body && { body: JSON.stringify(body) }),
-      ...(signal && { signal }),
-      redirect: "error",
-    });
+    const response = await fetch(options.url + path, init);
     status = response.status;
     const answered: unknown = await response.json();
     // A gateway in front of the relay may answer with a JSON error of its own.

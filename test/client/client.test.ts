@@ -101,6 +101,13 @@ describe("account.call()", () => {
     expect(error).toMatchObject({ errorType: "INVALID_OAUTHID", statusCode: 401, retryable: false });
   });
 
+  it("throws what JSON says of a payload that it cannot hold, and asks nobody", async () => {
+    const fetch = () => expect.fail("nothing can be sent");
+    const call = { url: `${api}/me`, payload: { count: 1n } };
+    const asked = createRelayClient(options({ fetch })).account("ada", "sandbox").call(call);
+    await expect(asked).rejects.toThrow(TypeError);
+  });
+
   it("says that no relay answers, or that something else does", async () => {
     const other = createServer((_request, response) => void response.writeHead(502).end("<html>Bad gateway</html>"));
     await new Promise<void>((resolve) => void other.listen(0, "127.0.0.1", resolve));
