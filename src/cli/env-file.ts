@@ -35,7 +35,8 @@ export function envFileBeside(database: string | undefined): string {
 
 function readIfThere(file: string, mustExist: boolean): string | undefined {
   try {
-    return readFileSync(file, "utf8");
+    // Some editors on Windows begin a file with a byte order mark, which would become part of the first name.
+    return readFileSync(file, "utf8").replace(/^\uFEFF/, "");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (!mustExist && (code === "ENOENT" || code === "ENOTDIR")) return undefined;

@@ -34,6 +34,13 @@ describe("a file of settings", () => {
     expect(JSON.parse(named.stdout).settings.RELAY_DEADLINE_MS).toBe("30000");
   });
 
+  it("may begin with a byte order mark, as some editors write it", async () => {
+    const folder = createFolder();
+    writeFileSync(join(folder.path, "relay.env"), "\uFEFFRELAY_DEADLINE_MS=1234\r\n");
+    const { stdout } = await folder.run(["config", "check", "--json"]);
+    expect(JSON.parse(stdout).settings.RELAY_DEADLINE_MS).toBe("1234");
+  });
+
   it.each([
     ["that is not there", "missing.env", undefined, /^--env-file: missing\.env cannot be read \(ENOENT\)\.$/],
     ["that is a folder", ".", undefined, /^--env-file: \. cannot be read \(EISDIR\)\.$/],
