@@ -183,7 +183,7 @@ export interface AdminToken extends Operator {
 }
 
 /** A token file that cannot be used. The message names file and line, never content. */
-export class AdminTokenFileError extends Error {
+class AdminTokenFileError extends Error {
   constructor(path: string, problem: string, options?: { cause?: unknown }) {
     super(`Token file ${path}: ${problem}`, options);
     this.name = "AdminTokenFileError";

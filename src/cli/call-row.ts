@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { ResultRow } from "../../gen/relay/v1/relay_pb.js";
 import { validateJson } from "../json/json-validator.js";
-import { isTerminal, printable, printableLines, usageError, writeLine, writeNote, writeOutput } from "./command.js";
+import { isTerminal, printable, usageError, writeLine, writeNote, writeOutput } from "./command.js";
 
 /** Protocols of the public port. */
 export const PROTOCOLS = ["connect", "grpc", "grpc-web", "rest"] as const;
@@ -143,7 +143,7 @@ export function writeAnswer(row: ResultRow, { include = false }: { readonly incl
 function writeForPerson(contentType: string, body: Uint8Array): void {
   const text = Buffer.from(body).toString();
   const isJson = /[/+]json$/.test(contentType);
-  if (isJson || contentType.startsWith("text/")) writeLine(printableLines(isJson ? indented(text) : text));
+  if (isJson || contentType.startsWith("text/")) writeLine(isJson ? indented(text) : text);
   else writeNote(`(${body.length} bytes of ${contentType || "unknown type"}; redirect standard output to keep them)`);
 }
 

@@ -12,8 +12,6 @@ import {
   textFields,
   textTable,
   wholeNumber,
-  writeJson,
-  writeLine,
   writeNote,
   writeResult,
 } from "./command.js";
@@ -96,12 +94,8 @@ function addCallsShow(group: Command): void {
 
 async function show(callId: string, options: { readonly json?: boolean }): Promise<void> {
   const { call, capture } = await withStore((open) => findAll(open, callId));
-  if (options.json) {
-    writeJson({ ...jsonFromCall(call), capture: capture ?? null });
-    return;
-  }
-  writeLine(textFromCall(call));
-  if (capture !== undefined) writeLine(`\n${textFromCapture(capture)}`);
+  const text = [textFromCall(call), ...(capture === undefined ? [] : [textFromCapture(capture)])].join("\n\n");
+  writeResult(options, { ...jsonFromCall(call), capture: capture ?? null }, text);
 }
 
 async function findAll({ store, sealer }: OpenStore, callId: string) {

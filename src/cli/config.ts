@@ -11,6 +11,7 @@ import type { Sealer } from "../sealing/seal.js";
 import {
   addCommand,
   addGroup,
+  isForOperator,
   PRIVATE_KEY_VARIABLE,
   textFields,
   usageError,
@@ -105,13 +106,8 @@ async function storeProblems(
   return problems;
 }
 
-async function sealerOrProblem(keyFile: string, problems: string[]): Promise<Sealer | undefined> {
-  try {
-    return await loadSealer(keyFile, true);
-  } catch (error) {
-    problems.push(`RELAY_KEY_FILE: ${operatorText(error, "KeyFileError")}`);
-    return undefined;
-  }
+function sealerOrProblem(keyFile: string, problems: string[]): Promise<Sealer | undefined> {
+  return valueOrProblem("RELAY_KEY_FILE", problems, () => loadSealer(keyFile, true));
 }
 
 /** Whether there is a store that needs its key file. Unknown when a database server cannot be reached. */
@@ -122,17 +118,13 @@ async function hasStoreOrProblem(
 ): Promise<boolean> {
   const { inspectStore } = await import("../store/open-store.js");
   const { database } = config;
-  try {
-    const { state, note } = await inspectStore(config, sealer);
-    if (note !== undefined) warn(`RELAY_DATABASE: ${textFromDatabaseLocation(database)} ${note}`);
-    const isMissing = state === "missing";
-    if (isMissing && database.kind === "sqlite")
-      problems.push(...(await folderProblems("RELAY_DATABASE", database.path)));
-    return !isMissing;
-  } catch (error) {
-    problems.push(`RELAY_DATABASE: ${operatorText(error, "StoreOpenError", "KeyMismatchError")}`);
-    return database.kind === "sqlite";
-  }
+  const found = await valueOrProblem("RELAY_DATABASE", problems, () => inspectStore(config, sealer));
+  if (found === undefined) return database.kind === "sqlite";
+  const { state, note } = found;
+  if (note !== undefined) warn(`RELAY_DATABASE: ${textFromDatabaseLocation(database)} ${note}`);
+  if (state !== "missing") return true;
+  if (database.kind === "sqlite") problems.push(...(await folderProblems("RELAY_DATABASE", database.path)));
+  return false;
 }
 
 /** Why a missing file could not be created, by the rules of `makeFolder()`. */
@@ -161,10 +153,19 @@ async function spoolProblems({ spool, database }: Config): Promise<string[]> {
   return spool === undefined ? [] : folderProblems("RELAY_SPOOL", spool);
 }
 
-/** The message of an error with one of these names, which is written for the operator. Rethrows any other error. */
-function operatorText(error: unknown, ...names: readonly string[]): string {
-  if (error instanceof Error && names.includes(error.name)) return error.message;
-  throw error;
+/** What `read` resolves to; undefined when it rejects with an error for the operator, which becomes a problem. */
+async function valueOrProblem<Value>(
+  setting: string,
+  problems: string[],
+  read: () => Promise<Value>,
+): Promise<Value | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!isForOperator(error)) throw error;
+    problems.push(`${setting}: ${error.message}`);
+    return undefined;
+  }
 }
 
 /** Problems of the public port's certificate and key, alone and together. */
@@ -207,12 +208,10 @@ function pairProblems(cert: X509Certificate, key: KeyObject): string[] {
 async function adminTokenProblems(config: Config): Promise<string[]> {
   const { adminListen, adminTokenFile, keyFileMustExist } = config;
   if (adminListen === "off" || (!keyFileMustExist && !existsSync(adminTokenFile))) return [];
-  const { loadAdminTokens, AdminTokenFileError } = await import("../admin/admit.js");
-  try {
-    await loadAdminTokens(adminTokenFile, { mustExist: true, onCreated: () => {} });
-    return [];
-  } catch (error) {
-    if (!(error instanceof AdminTokenFileError)) throw error;
-    return [`RELAY_ADMIN_TOKEN_FILE: ${error.message}`];
-  }
+  const { loadAdminTokens } = await import("../admin/admit.js");
+  const problems: string[] = [];
+  await valueOrProblem("RELAY_ADMIN_TOKEN_FILE", problems, () =>
+    loadAdminTokens(adminTokenFile, { mustExist: true, onCreated: () => {} }),
+  );
+  return problems;
 }

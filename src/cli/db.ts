@@ -20,8 +20,6 @@ import {
   textTable,
   usageError,
   withProgress,
-  writeJson,
-  writeLine,
   writeResult,
 } from "./command.js";
 import { configFromEnvironment, loadSealer, noDatabase } from "./open-store.js";
@@ -110,8 +108,8 @@ so keep using the same key file. An interrupted copy leaves nothing behind; run 
 async function copy(options: CopyOptions): Promise<void> {
   const config = configFromEnvironment();
   const counts = await copyBetween(sourceFrom(options.from), targetFrom(options.to, config), config);
-  if (options.json) writeJson(counts);
-  else writeLine(textFields(Object.entries(counts).map(([table, count]) => [table.replace("_", " "), String(count)])));
+  const fields = Object.entries(counts).map(([table, count]) => [table.replace("_", " "), String(count)] as const);
+  writeResult(options, counts, textFields(fields));
 }
 
 async function copyBetween(from: SqliteLocation, to: PostgresLocation, config: Config): Promise<CopyCounts> {
@@ -189,12 +187,13 @@ async function drill(backup: string | undefined, options: DrillOptions): Promise
         ),
   );
   const unopened = tables.reduce((sum, { damaged }) => sum + damaged, 0);
-  if (options.json)
-    writeJson({ source, tables: Object.fromEntries(tables.map(({ table, ...counts }) => [table, counts])) });
-  else {
-    const rows = tables.map(({ table, opened, damaged }) => [table, String(opened), String(damaged)]);
-    writeLine(`${source}\n${textTable(["SEALED VALUES OF", "OPENED", "NOT OPENED"], rows)}`);
-  }
+  const rows = tables.map(({ table, opened, damaged }) => [table, String(opened), String(damaged)]);
+  const text = `${source}\n${textTable(["SEALED VALUES OF", "OPENED", "NOT OPENED"], rows)}`;
+  writeResult(
+    options,
+    { source, tables: Object.fromEntries(tables.map(({ table, ...counts }) => [table, counts])) },
+    text,
+  );
   if (unopened > 0) {
     throw failure(
       `${unopened} values cannot be opened: this backup with this key file would lose them. Keep older backups and keys.`,
