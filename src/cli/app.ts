@@ -55,10 +55,8 @@ interface CreateOptions extends Omit<SettingOptions, "name"> {
   readonly json?: boolean;
 }
 
-const ICON_ABOUT = "icon on the connect page: PNG, JPEG or WebP, at most 16 KiB and 1024 x 1024 pixels";
-
 function addAppCreate(group: Command): void {
-  addCommand(group, {
+  const command = addCommand(group, {
     usage: "create <name>",
     about: "Create an application and print its keys. The private key is shown only now: the store keeps a hash.",
     examples: [
@@ -67,16 +65,34 @@ function addAppCreate(group: Command): void {
     ],
   })
     .option("--public-key <key>", "use this key, which clients already have, instead of a new one")
-    .addOption(
-      new Option("--caller-auth <proof>", "minimum proof that a call must carry")
-        .choices([...CALLER_AUTH.keys()])
-        .default("public-key"),
+    .addOption(callerAuthOption().default("public-key"));
+  addSettings(command, (atFirst) => atFirst).action(create);
+}
+
+function callerAuthOption(): Option {
+  return new Option("--caller-auth <proof>", "minimum proof that a call must carry").choices([...CALLER_AUTH.keys()]);
+}
+
+/**
+ * Adds the options that `create` and `update` have in common.
+ *
+ * @param listNote a list option's note, given the one for a new application.
+ */
+function addSettings(command: Command, listNote: (atFirst: string) => string): Command {
+  return command
+    .option(
+      "--allow-origin <origin>",
+      `browser origin that may call; repeatable; ${listNote("none by default")}`,
+      collect,
     )
-    .option("--allow-origin <origin>", "browser origin that may call; repeatable; none by default", collect)
-    .option("--allow-address <cidr>", "client addresses that may call; repeatable; any by default", collect)
+    .option(
+      "--allow-address <cidr>",
+      `client addresses that may call; repeatable; ${listNote("any by default")}`,
+      collect,
+    )
     .option(
       "--allow-redirect <uri>",
-      "where a browser may return to after connecting; repeatable; nowhere by default",
+      `where a browser may return to after connecting; repeatable; ${listNote("nowhere by default")}`,
       collect,
     )
     .option("--calls-per-minute <number>", "most calls per minute, all users together; 0 means no limit")
@@ -87,12 +103,11 @@ function addAppCreate(group: Command): void {
     )
     .option(
       "--max-token-ttl <duration>",
-      "longest lifetime of a call token, such as 1h; a day by default",
+      "longest lifetime of a call token, such as 1h; a day at most and by default",
       parseDuration,
     )
-    .option("--accent-color <#rrggbb>", "accent colour on the connect page")
-    .option("--icon <file>", ICON_ABOUT)
-    .action(create);
+    .option("--accent-color <#rrggbb>", "accent colour on the connect page; empty for the relay's own")
+    .option("--icon <file>", "icon on the connect page: PNG, JPEG or WebP, at most 16 KiB and 1024 x 1024 pixels");
 }
 
 async function create(name: string, options: CreateOptions): Promise<void> {
@@ -184,35 +199,18 @@ interface UpdateOptions extends SettingOptions {
 }
 
 function addAppUpdate(group: Command): void {
-  addCommand(group, {
+  const command = addCommand(group, {
     usage: "update <public-key>",
     about: "Change an application. Settings that you do not give stay unchanged.",
     examples: ["relay app update PUBLIC_KEY --caller-auth private-key", "relay app update PUBLIC_KEY --disable"],
   })
     .option("--name <name>", "new name")
-    .addOption(
-      new Option("--caller-auth <proof>", "minimum proof that a call must carry").choices([...CALLER_AUTH.keys()]),
-    )
-    .option("--allow-origin <origin>", "browser origin that may call; repeatable; replaces the list", collect)
+    .addOption(callerAuthOption());
+  addSettings(command, () => "replaces the list")
     .option("--no-origins", "no browser may call")
-    .option("--allow-address <cidr>", "client addresses that may call; repeatable; replaces the list", collect)
     .option("--no-addresses", "any client address may call")
-    .option(
-      "--allow-redirect <uri>",
-      "where a browser may return to after connecting; repeatable; replaces the list",
-      collect,
-    )
     .option("--no-redirects", "no browser may return")
-    .option("--calls-per-minute <number>", "most calls per minute, all users together; 0 means no limit")
-    .option("--connection-calls-per-minute <number>", "most calls per minute for each connection; 0 means no limit")
-    .option(
-      "--call-rules <file>",
-      "JSON file with the rules that its calls must match, by provider; '-' reads standard input",
-    )
     .option("--no-call-rules", "remove all rules")
-    .option("--max-token-ttl <duration>", "longest lifetime of a call token, such as 1h", parseDuration)
-    .option("--accent-color <#rrggbb>", "accent colour on the connect page; empty for the relay's own")
-    .option("--icon <file>", ICON_ABOUT)
     .option("--no-icon", "remove the icon and show the initial")
     .option("--disable", "refuse all its calls")
     .option("--enable", "accept its calls again")
