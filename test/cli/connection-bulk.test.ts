@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -279,6 +280,16 @@ describe("relay connection import", () => {
     await finished(child);
     expect((await importJson(relay, linesOf(lines))).counts).toEqual(report(250, 200, 0));
     expect(await count()).toBe(450);
+  });
+
+  it("goes on to its end when the reader of what it refuses is gone", async () => {
+    const relay = await createRelay("SQLite");
+    const child = relay.start(["connection", "import"]);
+    child.stdout.destroy();
+    const ended = once(child, "close");
+    child.stdin.end(linesOf([...Array.from({ length: 2000 }, () => ({ wrong: 1 })), OAUTH]));
+    expect(await ended).toEqual([1, null]);
+    expect(await relay.json(["connection", "list", "--app", APP])).toMatchObject([{ user: "ada" }]);
   });
 
   it("tells a person at a terminal how far it has come, on one line", async () => {
