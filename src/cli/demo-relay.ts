@@ -14,7 +14,7 @@ import { createLog } from "../telemetry/log.js";
 import { type CallRequestText, type CallRow, type CallTarget, jsonBodyFrom, messageJsonFrom } from "./call-row.js";
 import { callOverRest, callOverRpc, type RpcProtocol, restUrl, rpcUrl } from "./call-rpc.js";
 import { usageError, writeJson, writeLine } from "./command.js";
-import { administrationOf, loadCatalog, withStoreOf } from "./open-store.js";
+import { administrationOf, loadCatalog, requireProvider, withStoreOf } from "./open-store.js";
 
 /** A relay with one application, one user and one connection. */
 export interface DemoRelay {
@@ -115,8 +115,7 @@ async function readAdminToken({ adminTokenFile }: Config): Promise<string> {
 
 /** Does the same as `relay app create` and `relay connection put`, with the same code. */
 async function connectUser(config: Config, sandbox: Sandbox): Promise<string> {
-  const provider = (await loadCatalog(config)).find(PROVIDER_NAME);
-  if (provider === undefined) throw new Error("the sandbox is not in the catalogue");
+  const provider = requireProvider(await loadCatalog(config), PROVIDER_NAME);
   const response = parseTokenResponse(JSON.stringify(sandbox.issueToken({ expiresInSeconds: TOKEN_LIFETIME_SECONDS })));
   return withStoreOf(config, async (open) => {
     const administration = administrationOf(open);

@@ -29,16 +29,8 @@ export function runtimeProblems(
  * @param supported an npm range: alternatives of `^x.y.z`, `>=x.y.z` and `<x.y.z`.
  */
 export function nodeProblem(version: string, supported: string): string | undefined {
-  if (
-    supported.split("||").some((bounds) =>
-      bounds
-        .trim()
-        .split(/\s+/)
-        .every((bound) => holds(bound, version)),
-    )
-  ) {
-    return undefined;
-  }
+  const alternatives = supported.split("||").map((bounds) => bounds.trim().split(/\s+/));
+  if (alternatives.some((bounds) => bounds.every((bound) => holds(bound, version)))) return undefined;
   return `Node.js ${version.slice(1)} does not run this relay: install one of ${supported}`;
 }
 
