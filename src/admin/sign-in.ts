@@ -1,8 +1,9 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { readdir, readFile, unlink, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { PathHandler } from "../http/dispatch.js";
 import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse, jsonFields } from "../http/exchange.js";
+import { replaceWhole } from "../lib/secret-file.js";
 import { isRefusedByStore } from "../model/errors.js";
 import {
   type AdminToken,
@@ -20,7 +21,7 @@ import { answerNotAdmitted } from "./rpc-handler.js";
 
 /** Lifetime of a link: it is meant to be opened at once. */
 const LINK_MS = 15 * 60_000;
-const NAME = /^[0-9a-f]{64}\.sign-in$/;
+const NAME = /^[0-9a-f]{64}\.sign-in(?:\.taken)?$/;
 
 /** Where links are stored, and whose tokens sign them. */
 interface LinkPlace {
@@ -50,7 +51,10 @@ export async function createSignInLink(
   const name = nameOf(secret);
   const endsAt = String(now + LINK_MS);
   const signature = signatureOf(operator, textOf(name, endsAt)).toString("base64url");
-  await writeFile(join(folder, name), `${endsAt} ${signature}\n`, { flag: "wx" });
+  // Never seen half written: the process that makes another link would remove it as ended. The relay may run as another
+  // user, who must be able to read it.
+  const own = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, mode: 0o644 };
+  await replaceWhole(join(folder, name), `${endsAt} ${signature}\n`, own);
   // In the fragment, so that no server, log or proxy sees it and no link preview uses it up.
   return `${adminUrl}/console/#sign-in=${secret}`;
 }
@@ -86,15 +90,32 @@ function nothingIfGone(error: NodeJS.ErrnoException): undefined {
 
 /**
  * Consumes a link: resolves to the operator that it signs in; undefined when it was used, has expired or never existed.
+ * Rejects as `onSignIn` does, and then the link can be used again.
  */
-async function takeLink({ folder, tokens }: LinkPlace, secret: string, now: number): Promise<AdminToken | undefined> {
+async function takeLink(
+  { folder, tokens, onSignIn }: Pick<SignInOptions, "folder" | "tokens" | "onSignIn">,
+  secret: string,
+  now: number,
+): Promise<AdminToken | undefined> {
   const name = nameOf(secret);
   const file = join(folder, name);
   const [endsAt, signature] = await readLink(file);
-  // Of several concurrent requests, the one that removes the file wins.
-  const isMine = await unlink(file).then(() => true, nothingIfGone);
-  if (isMine !== true || now >= Number(endsAt) || signature.length !== 32) return undefined;
-  return tokens.find((each) => isOperator(each) && timingSafeEqual(signature, signatureOf(each, textOf(name, endsAt))));
+  // Of several concurrent requests, the one that renames the file wins.
+  const taken = `${file}.taken`;
+  const isMine = await rename(file, taken).then(() => true, nothingIfGone);
+  if (isMine !== true) return undefined;
+  const isOpen = now < Number(endsAt) && signature.length === 32;
+  const isSigner = (each: AdminToken) =>
+    isOperator(each) && timingSafeEqual(signature, signatureOf(each, textOf(name, endsAt)));
+  const operator = isOpen ? tokens.find(isSigner) : undefined;
+  try {
+    if (operator !== undefined) await onSignIn(operator.name);
+  } catch (error) {
+    await rename(taken, file);
+    throw error;
+  }
+  await unlink(taken);
+  return operator;
 }
 
 /** Options of {@link createSignInHandler}. The tokens are those loaded at start. */
@@ -138,12 +159,12 @@ function answerFailed(response: HttpResponse, error: unknown): void {
 }
 
 async function answerSignIn(
-  { clientAddress, onSignIn, ...place }: SignInOptions,
+  options: SignInOptions,
   wrong: ReturnType<typeof createAttempts>,
   request: HttpRequest,
   response: HttpResponse,
 ): Promise<void> {
-  const client = clientNetworkOf(clientAddress(request));
+  const client = clientNetworkOf(options.clientAddress(request));
   const waitSeconds = wrong.waitSeconds(client);
   if (waitSeconds > 0) {
     return answerPlain(response, 429, `Too many attempts. Try again in ${waitSeconds} seconds.`, {
@@ -151,7 +172,7 @@ async function answerSignIn(
     });
   }
   const secret = bearerOf(request.headers);
-  const operator = secret === undefined ? undefined : await operatorOf(place, secret);
+  const operator = secret === undefined ? undefined : await signIn(options, secret);
   if (operator === undefined) {
     // A request without the header does not count: any web page can make an operator's browser send one.
     if (request.headers.authorization !== undefined) wrong.add(client);
@@ -161,14 +182,17 @@ async function answerSignIn(
       "This sign-in link was already used or has expired. Create another with 'relay console'.",
     );
   }
-  await onSignIn(operator.name);
   const body = JSON.stringify({ token: createSession(operator, Date.now()) });
   response.writeHead(200, jsonFields(body.length));
   response.end(body);
 }
 
-async function operatorOf(place: LinkPlace, secret: string): Promise<AdminToken | undefined> {
-  return adminTokenOf(place.tokens, secret) ?? (await takeLink(place, secret, Date.now()));
+/** Undefined for a secret that signs nobody in. */
+async function signIn(options: SignInOptions, secret: string): Promise<AdminToken | undefined> {
+  const operator = adminTokenOf(options.tokens, secret);
+  if (operator === undefined) return takeLink(options, secret, Date.now());
+  await options.onSignIn(operator.name);
+  return operator;
 }
 
 /** 204: the session has ended now. 401: it had ended before. Any other status: it may still be valid. */

@@ -74,6 +74,23 @@ describe("a sign-in link", () => {
     expect(seen.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(403)]);
   });
 
+  it("is never seen half written, as which another command would remove it as ended", async () => {
+    const own = await startHarness();
+    const seen = new Set<string>();
+    let isOver = false;
+    const look = () => {
+      if (isOver) return;
+      for (const name of readdirSync(spoolOf(own)).filter((each) => each.endsWith(".sign-in")))
+        seen.add(readFileSync(join(spoolOf(own), name), "utf8"));
+      setImmediate(look);
+    };
+    look();
+    for (let made = 0; made < 20; made += 1) await newSecret(Date.now(), own);
+    isOver = true;
+    expect([...seen].filter((text) => !/^\d+ [\w-]{43}\n$/.test(text))).toEqual([]);
+    await own.close();
+  });
+
   it("ends after 15 minutes, and what is left of it goes with the next one", async () => {
     const ended = await newSecret(Date.now() - 15 * MINUTE_MS);
     expect((await redeem(ended)).status).toBe(403);
@@ -257,14 +274,21 @@ describe("signing out", () => {
     async () => {
       const own = await startHarness();
       const session = await sessionFor(ADMIN_TOKENS.operator, own);
+      const secret = await newSecret(Date.now(), own);
       const db = new Database(join(own.folder, "relay.db"));
       db.exec("BEGIN IMMEDIATE");
       expect(await redeem(ADMIN_TOKENS.operator, { of: own })).toMatchObject({
         status: 503,
         text: expect.stringContaining("cannot write to its database"),
       });
+      expect((await redeem(secret, { of: own })).status).toBe(503);
       expect(await signOut(session, own.adminUrl)).toBe(503);
-      db.exec("ROLLBACK; ALTER TABLE ended_sessions RENAME TO away");
+      db.exec("ROLLBACK");
+      // The link is not used up by what came to nothing.
+      expect([(await redeem(secret, { of: own })).status, (await redeem(secret, { of: own })).status]).toEqual([
+        200, 403,
+      ]);
+      db.exec("ALTER TABLE ended_sessions RENAME TO away");
       db.close();
       const headers = { authorization: `Bearer ${session}` };
       expect((await request(`${own.adminUrl}/metrics`, { headers })).statusCode).toBe(500);

@@ -63,8 +63,8 @@ export const PAGE_GUARDS: readonly Guard[] = [
     ["isConfirmed: connectSession.session !== undefined,", "isConfirmed: true,"],
     "pages/confirm",
   ),
-  guard("sign-in link: single use", ["if (isMine !== true || now", "if (now"], "admin/sign-in"),
-  guard("sign-in link: its end", ["|| now >= Number(endsAt) ||", "||"], "admin/sign-in"),
+  guard("sign-in link: single use", ["if (isMine !== true) return undefined;", ""], "admin/sign-in"),
+  guard("sign-in link: its end", ["now < Number(endsAt) && signature", "signature"], "admin/sign-in"),
   guard(
     "sign-in link: made with the token",
     ["isOperator(each) && timingSafeEqual(signature, signatureOf(each, textOf(name, endsAt)))", "isOperator(each)"],
