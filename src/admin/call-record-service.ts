@@ -61,7 +61,10 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
   });
   return {
     async getCallRecord({ callId }, context) {
-      const call = await findCall(store.calls, required(callId, "call_id"), onUnreadable);
+      const call = await findCall(store.calls, required(callId, "call_id"), (block, error) => {
+        onUnreadable(block, error);
+        throw new ConnectError("The record of this call cannot be read; the relay's log says why.", Code.DataLoss);
+      });
       if (call === undefined) throw notFound("record of this call");
       const message = messageFromCall(call, await store.applications.publicKeyOf(call.applicationId));
       const userId = call.connection === undefined ? undefined : await store.connections.userOf(call.connection);

@@ -191,6 +191,19 @@ it("leaves a block out that it cannot read, with one line in the log, and lists 
 });
 
 describe("GetCallRecord", () => {
+  it("tells a record that cannot be read from one that is not there", async () => {
+    const there = await call("/me");
+    const [{ callId = "" } = {}] = await recorded(1);
+    expect(callId).toBe(there);
+    const damaged = there.replace(/.$/, (digit) => (digit === "0" ? "1" : "0"));
+    expect(await failure(operator().getCallRecord({ callId: damaged }))).toMatchObject({ code: "NotFound" });
+    const at = Date.now();
+    const block = { applicationId: application.id, count: 1, firstAt: at - 60_000, lastAt: at };
+    await harness.store.calls.append([{ ...block, calls: `${damaged} and no JSON` }], 1000);
+    expect(await failure(operator().getCallRecord({ callId: damaged }))).toMatchObject({ code: "DataLoss" });
+    expect((await list()).callRecords).toMatchObject([{ callId }]);
+  });
+
   it("shows one call, and what was captured to operators alone", async () => {
     const start = Date.now();
     const { endTime } = await operator().startCallCapture({ publicKey: application.publicKey });

@@ -1216,7 +1216,8 @@ export const StopCallCaptureResponseSchema: GenMessage<StopCallCaptureResponse, 
 export const CallRecordService: GenService<{
   /**
    * GetCallRecord returns one call, for operators with its capture. NOT_FOUND
-   * if it was not recorded, or no longer is.
+   * if it was not recorded, or no longer is; DATA_LOSS if its record cannot be
+   * read.
    *
    * @generated from rpc relay.admin.v1.CallRecordService.GetCallRecord
    */
