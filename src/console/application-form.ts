@@ -61,11 +61,11 @@ export const APPLICATION_FIELDS = fieldsWithin("application", [
 /** Default values for a new application. */
 export const NEW_APPLICATION: Values = { callerAuth: "CALLER_AUTH_SIGNED_USER" };
 
-/** Form values of an application. Pure. */
+/** Form values of an application, and its etag. Pure. */
 export function valuesFromApplication(application: ApplicationJson): Values {
-  const { displayName = "", callerAuth = "", callRules = [], accentColor = "", icon = "" } = application;
+  const { displayName = "", callerAuth = "", callRules = [], accentColor = "", icon = "", etag = "" } = application;
   return {
-    ...{ displayName, callerAuth, accentColor, icon, callRules: textFromRules(callRules) },
+    ...{ displayName, callerAuth, accentColor, icon, callRules: textFromRules(callRules), etag },
     allowedOrigins: lines.write(application.allowedOrigins),
     allowedAddresses: lines.write(application.allowedAddresses),
     allowedRedirectUris: lines.write(application.allowedRedirectUris),

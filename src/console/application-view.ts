@@ -6,8 +6,7 @@ import {
   valuesFromApplication,
 } from "./application-form.js";
 import { applicationLink } from "./directory.js";
-import type { Values } from "./field.js";
-import { changedNames, changeMask, createForm, type Form, notice } from "./form.js";
+import { changeMask, createForm, type Form, notice } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { addressOf, visibleText } from "./text.js";
@@ -18,23 +17,14 @@ export function createApplicationView(context: ViewContext): View {
   const { api, update } = context;
   const found = createLoader<ApplicationJson>(update);
   let publicKey = "";
-  /** The stored settings that the form was filled with, and their etag. */
-  let base: { readonly stored: Values; readonly etag: string } = { stored: {}, etag: "" };
 
-  /** @param isAfresh replaces what was typed in the settings form with the stored settings. */
-  async function load(isAfresh: boolean): Promise<void> {
-    await found.load(() => api.call("ApplicationService/GetApplication", { publicKey }));
-    if (found.value === undefined) return;
-    const stored = valuesFromApplication(found.value);
-    if (isAfresh) forms.settings.fill(stored);
-    // If somebody else has changed a setting, keep the old etag, so that saving is refused: what was typed was based on
-    // the old settings.
-    if (isAfresh || changedNames(stored, base.stored).length === 0) base = { stored, etag: found.value.etag ?? "" };
+  function load(): void {
+    void found.load(() => api.call("ApplicationService/GetApplication", { publicKey }));
   }
 
-  /** Reloads after a change, since the etag and the state have changed. */
-  function done(text: unknown, isAfresh = false): TemplateResult {
-    void load(isAfresh);
+  /** Reloads after a change that answers with something else, since the etag and the state have changed. */
+  function done(text: unknown): TemplateResult {
+    load();
     return notice(text);
   }
 
@@ -42,11 +32,15 @@ export function createApplicationView(context: ViewContext): View {
     settings: createForm(context, {
       ...{ id: "settings", method: "ApplicationService/UpdateApplication", button: "Save" },
       fields: () => APPLICATION_FIELDS,
-      requestFrom: (values) => ({
-        application: { ...applicationFromValues(values), publicKey, etag: base.etag },
-        updateMask: changeMask(values, base.stored, []),
+      stored: () => (found.value === undefined ? {} : valuesFromApplication(found.value)),
+      requestFrom: (values, stored) => ({
+        application: { ...applicationFromValues(values), publicKey, etag: stored["etag"] ?? "" },
+        updateMask: changeMask(values, stored, []),
       }),
-      done: () => done("Saved.", true),
+      done: (application) => {
+        void found.load(async () => application);
+        return notice("Saved.");
+      },
     }),
     state: createForm(context, {
       ...{ id: "state", method: "ApplicationService/UpdateApplication" },
@@ -55,8 +49,11 @@ export function createApplicationView(context: ViewContext): View {
         application: { publicKey, state: isDisabled() ? "STATE_ACTIVE" : "STATE_DISABLED" },
         updateMask: "state",
       }),
-      done: ({ state }) =>
-        done(state === "STATE_DISABLED" ? "Disabled: its calls are refused." : "Enabled: its calls are accepted."),
+      done: (application) => {
+        void found.load(async () => application);
+        const isOff = application.state === "STATE_DISABLED";
+        return notice(isOff ? "Disabled: its calls are refused." : "Enabled: its calls are accepted.");
+      },
     }),
     capture: createForm(context, {
       ...{ id: "capture", method: "CallRecordService/StartCallCapture", button: "Capture calls" },
@@ -74,7 +71,7 @@ export function createApplicationView(context: ViewContext): View {
       sure: "The old key will stop working",
       requestFrom: () => ({ publicKey }),
       done: ({ privateKey = "" }) => {
-        void load(false);
+        load();
         return privateKeyView("new-private-key", privateKey);
       },
     }),
@@ -88,22 +85,15 @@ export function createApplicationView(context: ViewContext): View {
 
   const isDisabled = () => found.value?.state === "STATE_DISABLED";
 
-  function forget(): void {
-    for (const form of Object.values(forms)) form.clear();
-    forms.capture.fill({ minutes: "10" });
-  }
-
   return {
     title: "Application",
     enter(parameters) {
       publicKey = parameters.get("publicKey") ?? "";
-      found.clear();
-      forget();
-      void load(true);
+      forms.capture.fill({ minutes: "10" });
+      load();
     },
     leave() {
-      found.clear();
-      forget();
+      for (const each of [found, ...Object.values(forms)]) each.clear();
     },
     render: () => html`<h1 tabindex="-1">Application</h1>
       ${applicationLinks(context, publicKey, "application")} ${problemNotice(found)} ${busyNotice(found)}

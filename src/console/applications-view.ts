@@ -54,19 +54,17 @@ export function createApplicationsView(context: ViewContext): View {
     },
   });
 
-  function forget(): void {
-    creation.clear();
-    creation.fill(NEW_APPLICATION);
-  }
-
   return {
     title: "Applications",
     enter() {
       isFirst = false;
-      forget();
+      creation.fill(NEW_APPLICATION);
       void found.open();
     },
-    leave: forget,
+    leave() {
+      creation.clear();
+      found.clear();
+    },
     render: () => html`<h1 tabindex="-1">Applications</h1>
       <details class="new" ?open=${isFirst}>
         <summary>New application</summary>

@@ -46,7 +46,7 @@ export function createAuditView(context: ViewContext): View {
       sought = search.enter(parameters);
       void found.open();
     },
-    leave() {},
+    leave: found.clear,
     render: () => html`<h1 tabindex="-1">Audit trail</h1>
       ${search.render()} ${problemNotice(found)} ${found.value === undefined ? nothing : listOf(found.value, isNarrowed(), directory)}
       ${busyNotice(found)} ${pager(found)}`,

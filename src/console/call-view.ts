@@ -41,7 +41,6 @@ export function createCallView({ api, directory, update }: ViewContext): View {
   return {
     title: "Call record",
     enter(parameters) {
-      stop();
       userId = parameters.get("userId") ?? "";
       void ask(parameters.get("callId") ?? "", found);
     },

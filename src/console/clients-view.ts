@@ -32,25 +32,28 @@ export function createClientsView(context: ViewContext): View {
     const known = directory.providerOf(name)?.name ?? name;
     return found.value?.find(({ providerName }) => providerName === known);
   };
-
-  async function load(): Promise<void> {
-    await found.load(() => allClients(api, publicKey));
-  }
+  const clientsBut = (name: string) => (found.value ?? []).filter((each) => each !== clientAt(name));
 
   const storing: Form = createForm(context, {
     ...{ id: "client", method: "OAuthClientService/UpdateOAuthClient", button: "Store the client" },
     fields: () => clientFields(clientAt(storing.values["providerName"]), directory),
-    requestFrom: (values) => {
-      const stored = clientAt(values["providerName"]);
+    stored: () => ({ providerName: chosen, ...valuesFromClient(clientAt(chosen)) }),
+    requestFrom: (values, stored) => {
+      const { providerName } = values;
+      const client = clientAt(providerName);
+      const known = providerName === stored["providerName"] ? stored : valuesFromClient(client);
+      const forgets = client?.hasClientSecret === true && values["isPublic"] === "yes";
       return {
-        oauthClient: { ...clientFromValues(values), publicKey, etag: stored?.etag ?? "" },
-        updateMask: maskOf(values, stored),
+        oauthClient: { ...clientFromValues(values), publicKey, etag: known["etag"] ?? "" },
+        updateMask: maskOf(values, known, forgets),
         allowMissing: true,
       };
     },
-    done: ({ providerName = "" }) => {
-      void load();
-      storing.fill({ isPublic: "" });
+    done: (client) => {
+      const { providerName = "" } = client;
+      chosen = providerName;
+      removal.clear();
+      void found.load(async () => [...clientsBut(providerName), client]);
       const address = addressOf("link", { publicKey, providerName });
       return notice(html`Stored the client for ${visibleText(providerName)}. Its secret is sealed. Next:
         <a href=${address}>make a connect link for a user</a>.`);
@@ -61,28 +64,23 @@ export function createClientsView(context: ViewContext): View {
     ...{ id: "remove-client", method: "OAuthClientService/DeleteOAuthClient", button: "Delete the client" },
     sure: "Tokens of its users can then no longer be refreshed",
     requestFrom: () => ({ publicKey, providerName: chosen }),
+    isLast: true,
     done: () => {
-      void load();
+      void found.load(async () => clientsBut(chosen));
       return notice("Deleted the client.");
     },
   });
 
-  function forget(): void {
-    for (const each of [storing, removal, found]) each.clear();
-  }
-
   return {
     title: "OAuth clients",
-    async enter(parameters) {
-      forget();
+    enter(parameters) {
       publicKey = parameters.get("publicKey") ?? "";
       chosen = parameters.get("providerName") ?? "";
-      storing.fill({ providerName: chosen });
-      await load();
-      const stored = clientAt(chosen);
-      if (stored !== undefined) storing.fill(valuesFromClient(stored));
+      void found.load(() => allClients(api, publicKey));
     },
-    leave: forget,
+    leave() {
+      for (const each of [storing, removal, found]) each.clear();
+    },
     render: () => html`<h1 tabindex="-1">OAuth clients</h1>
       ${applicationLinks(context, publicKey, "clients")} ${problemNotice(found)} ${busyNotice(found)}
       ${found.value === undefined ? nothing : listOf(found.value)}
@@ -95,7 +93,7 @@ export function createClientsView(context: ViewContext): View {
               storing,
             )
       }
-      ${chosen === "" ? nothing : part(`Delete the client at ${visibleText(chosen)}`, nothing, removal)}`,
+      ${clientAt(chosen) === undefined && !removal.isOver ? nothing : part(`Delete the client at ${visibleText(chosen)}`, nothing, removal)}`,
   };
 }
 
@@ -127,10 +125,12 @@ function clientFields(stored: OAuthClientJson | undefined, { findProviders }: Di
   ]);
 }
 
-function valuesFromClient(client: OAuthClientJson): Values {
-  const { providerName = "", clientId = "", scope = "", originParameters = {} } = client;
+/** Form values of a client, and its etag; none without a client. */
+function valuesFromClient(client: OAuthClientJson | undefined): Values {
+  if (client === undefined) return {};
+  const { providerName = "", clientId = "", scope = "", originParameters = {}, etag = "" } = client;
   const parameters = Object.entries(originParameters).map(([name, value]) => `${name}=${value}`);
-  return { providerName, clientId, scope, originParameters: parameters.join("\n") };
+  return { providerName, clientId, scope, originParameters: parameters.join("\n"), etag };
 }
 
 function clientFromValues(values: Values): OAuthClientJson {
@@ -143,12 +143,10 @@ function clientFromValues(values: Values): OAuthClientJson {
  * Update mask. An empty secret field keeps the stored secret, even when the client has not been loaded yet, unless the
  * operator ticked the box to remove it.
  */
-function maskOf(values: Values, stored: OAuthClientJson | undefined): string {
-  const forgets = stored?.hasClientSecret === true && values["isPublic"] === "yes";
+function maskOf(values: Values, { clientId, scope, originParameters, etag }: Values, forgets: boolean): string {
   const secret = values["clientSecret"] || forgets ? ["clientSecret"] : [];
-  if (stored === undefined) return ["clientId", "scope", "originParameters", ...secret].join();
-  const { providerName: _providerName, ...base } = valuesFromClient(stored);
-  return changeMask(values, base, secret);
+  if (etag === undefined) return ["clientId", "scope", "originParameters", ...secret].join();
+  return changeMask(values, { clientId, scope, originParameters } as Values, secret);
 }
 
 /** Instructions for registering the client at the provider. */

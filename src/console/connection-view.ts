@@ -56,6 +56,8 @@ export function createConnectionView(context: ViewContext): View {
   const storing = createStoringForm(context, {
     publicKey: () => key.publicKey,
     onStored: ({ userId = "", providerName = "" }) => {
+      // The state and the actions of another connection, or of one that was deleted, must not stay.
+      forget();
       key = { ...key, userId, providerName };
       load();
     },
@@ -80,19 +82,21 @@ export function createConnectionView(context: ViewContext): View {
   });
 
   function forget(): void {
-    for (const each of [storing, refreshing, removal, found, calls, deliveries]) each.clear();
+    for (const each of [refreshing, removal, found, calls, deliveries]) each.clear();
   }
 
   return {
     title: "Connection",
     enter(parameters) {
-      forget();
       const text = (name: string) => parameters.get(name) ?? "";
       key = { publicKey: text("publicKey"), userId: text("userId"), providerName: text("providerName") };
       storing.fill({ userId: key.userId, providerName: key.providerName });
       load();
     },
-    leave: forget,
+    leave() {
+      storing.clear();
+      forget();
+    },
     render: () => html`<h1 tabindex="-1">Connection</h1>
       ${applicationLinks(context, key.publicKey, isNew() ? "connection" : "")} ${problemNotice(found)} ${busyNotice(found)}
       ${found.value === undefined || removal.isOver ? nothing : stateView(found.value, refreshing, context.directory)}

@@ -71,7 +71,7 @@ export function createConnectionsView(context: ViewContext): View {
       sought = search.enter(parameters);
       void found.open();
     },
-    leave() {},
+    leave: found.clear,
     render: () => html`<h1 tabindex="-1">Connections</h1>
       ${search.render()} ${problemNotice(found)} ${resultOf(found, isNarrowed(), directory)} ${busyNotice(found)}
       ${pager(found)}`,

@@ -227,7 +227,8 @@ function createShell(context: ViewContext, signOut: SignOut): Screen {
     const next = views.get(name) ?? details.get(name) ?? (views.get("start") as View);
     // After another search the focus stays in the search form.
     const isSame = next === current && next.staysInPlace === true;
-    if (next !== current) current?.leave();
+    // Also before another search: nothing that answers the one before may be shown under this one.
+    current?.leave();
     const isFirst = current === undefined;
     current = next;
     next.enter(new URLSearchParams(query));

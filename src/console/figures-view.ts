@@ -51,7 +51,6 @@ export function createFiguresView(context: ViewContext): View {
     enter(parameters) {
       sought = search.enter(parameters);
       load();
-      clearInterval(timer);
       timer = setInterval(load, EVERY_MS);
     },
     leave() {

@@ -46,7 +46,6 @@ export function createFindView(context: ViewContext): View {
   );
   const applications = question("applications", "Applications", (rows: readonly ApplicationJson[]) => listOf(rows));
   const questions = [call, ofRequest, ofUser, connections, applications];
-  const founds: ReadonlyArray<Loader<readonly unknown[]>> = questions.map(({ found }) => found);
 
   function listOf(rows: readonly ApplicationJson[]): TemplateResult {
     return html`<ul>${rows.map(({ publicKey = "" }) => html`<li>${applicationLink(directory, publicKey)}</li>`)}</ul>`;
@@ -86,20 +85,15 @@ export function createFindView(context: ViewContext): View {
     if (asked === text) await ofUser.found.load(() => callsOf(api, asked, connections.found.value ?? []));
   }
 
-  function clear(): void {
-    for (const found of founds) found.clear();
-  }
-
   return {
     title: "Find",
     enter(parameters) {
       text = parameters.get("text") ?? "";
-      clear();
       if (text !== "") void load();
     },
     leave() {
       text = "";
-      clear();
+      for (const { found } of questions) found.clear();
     },
     render: () => html`<h1 tabindex="-1">Find</h1>
       <p>Searched for <span class="id">${visibleText(text)}</span> in call ids, request ids, user ids and applications.</p>

@@ -20,8 +20,13 @@ export interface FormOptions<Name extends ActionName> {
   readonly isLast?: boolean;
   /** Default: no fields. */
   readonly fields?: () => readonly Field[];
-  /** Throws ApiError, which may name a field's path. */
-  readonly requestFrom: (values: Values) => Methods[Name][0];
+  /**
+   * For a form that changes what is stored: its values, shown where nothing else was typed. Its `etag`, if any, is that of
+   * the values which the typed ones are based on. Default: nothing; what was typed then stays after it was sent.
+   */
+  readonly stored?: () => Values;
+  /** Throws ApiError, which may name a field's path. @param stored what `values` are based on. */
+  readonly requestFrom: (values: Values, stored: Values) => Methods[Name][0];
   /** Renders the result, which `clear()` discards. */
   readonly done: (answer: Methods[Name][1], request: Methods[Name][0]) => TemplateResult;
 }
@@ -39,7 +44,7 @@ export interface Form {
   render(): TemplateResult;
 }
 
-/** Creates an empty form. Fields of kind `secret` are cleared after a successful submission. */
+/** Creates a form. Fields of kind `secret` are cleared after a successful submission. */
 export function createForm<Name extends ActionName>(
   { api, session, update }: ViewContext,
   options: FormOptions<Name>,
@@ -47,7 +52,9 @@ export function createForm<Name extends ActionName>(
   /** Read-only sessions may use only the form that explains a call, since it changes nothing. */
   const isAllowed = session.mayPerform || options.method === "CallService/ExplainCall";
   const sent = createLoader<TemplateResult>(update);
-  let values: Values = {};
+  let typed: Values = {};
+  /** What was stored when the user began to type. */
+  let base: Values | undefined;
   const pickers = new Map<string, Picker>();
   /** Incremented by `clear()`: answers to earlier requests are ignored. */
   let generation = 0;
@@ -60,8 +67,19 @@ export function createForm<Name extends ActionName>(
     ];
   }
 
+  /** Keeps what the typed values are based on, with the etag of then if somebody has changed any of it since. */
+  function storedNow(): Values {
+    const now = options.stored?.() ?? {};
+    const before = base ?? now;
+    return Object.keys(before).some((name) => name !== "etag" && before[name] !== now[name]) ? before : now;
+  }
+
+  const valuesNow = (): Values => ({ ...storedNow(), ...typed });
+  const requestNow = () => options.requestFrom(valuesNow(), storedNow());
+
   function change(name: string, value: string): void {
-    values = { ...values, [name]: value };
+    base ??= options.stored?.();
+    typed = { ...typed, [name]: value };
     update();
   }
 
@@ -75,9 +93,9 @@ export function createForm<Name extends ActionName>(
   }
 
   async function send(): Promise<TemplateResult> {
-    if (options.sure !== undefined && values["sure"] !== "yes")
+    if (options.sure !== undefined && typed["sure"] !== "yes")
       throw new ApiError("invalid_argument", "Tick this box to continue.", "sure");
-    const request = options.requestFrom(values);
+    const request = requestNow();
     const own = generation;
     const answer = await api.call(options.method, request);
     return own === generation ? options.done(answer, request) : html``;
@@ -87,24 +105,30 @@ export function createForm<Name extends ActionName>(
     event.preventDefault();
     if (sent.isBusy) return;
     const own = generation;
+    const given = typed;
     await sent.load(send);
     if (own !== generation) return;
-    if (sent.problem === undefined && sent.value !== undefined) forgetSecrets();
+    if (sent.problem === undefined && sent.value !== undefined) forgetSent(given);
     const wrong = sent.field === undefined ? undefined : fieldOf(fieldsNow(), sent.field);
     const part = sent.problem === undefined ? "result" : (wrong?.name ?? "problem");
     // After rendering.
     queueMicrotask(() => document.getElementById(`${options.id}-${part}`)?.focus());
   }
 
-  function forgetSecrets(): void {
-    const secrets = fieldsNow().filter(({ kind }) => kind === "secret");
-    values = { ...values, ...Object.fromEntries(secrets.map(({ name }) => [name, ""])), sure: "" };
+  /** Drops values that were sent, unless they were changed since: what is stored now, secrets, and the confirmation. */
+  function forgetSent(given: Values): void {
+    const secrets = fieldsNow().flatMap(({ kind, name }) => (kind === "secret" ? name : []));
+    const isSpent = (name: string) => options.stored !== undefined || name === "sure" || secrets.includes(name);
+    typed = Object.fromEntries(
+      Object.entries(typed).filter(([name, value]) => value !== given[name] || !isSpent(name)),
+    );
+    base = undefined;
     update();
   }
 
   function command(): Command | undefined {
     try {
-      return commandFor(options.method, options.requestFrom(values));
+      return commandFor(options.method, requestNow());
     } catch {
       // The error is shown when the form is submitted.
       return undefined;
@@ -116,20 +140,22 @@ export function createForm<Name extends ActionName>(
       return options.isLast === true && sent.value !== undefined;
     },
     get values() {
-      return values;
+      return valuesNow();
     },
     fill(given) {
-      values = { ...values, ...given };
+      typed = { ...typed, ...given };
       update();
     },
     clear() {
       generation += 1;
-      values = {};
+      typed = {};
+      base = undefined;
       for (const picker of pickers.values()) picker.clear();
       sent.clear();
     },
     render() {
       const { id, sure, isLast } = options;
+      const values = valuesNow();
       const button = typeof options.button === "string" ? options.button : options.button();
       const result = html`<div id="${id}-result" class="result" role="status" tabindex="-1">
         ${sent.value !== undefined && sent.problem === undefined ? sent.value : nothing}

@@ -37,7 +37,6 @@ export function createLinkView(context: ViewContext): View {
   return {
     title: "Connect link",
     enter(parameters) {
-      making.clear();
       publicKey = parameters.get("publicKey") ?? "";
       making.fill({ userId: parameters.get("userId") ?? "", providerNames: parameters.get("providerName") ?? "" });
     },

@@ -53,9 +53,7 @@ export function createLiveView(context: ViewContext): View {
     title: "Live calls",
     staysInPlace: true,
     enter(parameters) {
-      paused = undefined;
       feed.follow(search.enter(parameters));
-      announcer?.close();
       announcer = createAnnouncer(feed, update);
     },
     leave() {

@@ -20,7 +20,7 @@ export function createProvidersView({ api, update }: ViewContext): View {
     enter() {
       void found.load(() => allProviders(api));
     },
-    leave() {},
+    leave: found.clear,
     render() {
       const rows = (found.value ?? []).filter((entry) => isWanted(entry, wanted.trim().toLowerCase()));
       return html`<h1 tabindex="-1">Providers</h1>

@@ -33,7 +33,6 @@ export function createStartView({ api, directory, update }: ViewContext): View {
     title: "Start",
     enter() {
       load();
-      clearInterval(timer);
       timer = setInterval(load, EVERY_MS);
     },
     leave() {

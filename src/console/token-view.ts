@@ -47,20 +47,17 @@ export function createTokenView(context: ViewContext): View {
     done: (explanation, { call }) => explanationView(explanation, false, call?.userId ?? ""),
   });
 
-  function forget(): void {
-    for (const each of [making, preview, found]) each.clear();
-    preview.fill({ method: "GET" });
-  }
-
   return {
     title: "Call tokens",
     enter(parameters) {
-      forget();
       publicKey = parameters.get("publicKey") ?? "";
       making.fill({ userId: parameters.get("userId") ?? "", lifetimeSeconds: "900" });
+      preview.fill({ method: "GET" });
       void found.load(() => api.call("ApplicationService/GetApplication", { publicKey }));
     },
-    leave: forget,
+    leave() {
+      for (const each of [making, preview, found]) each.clear();
+    },
     render: () => html`<h1 tabindex="-1">Call tokens</h1>
       ${applicationLinks(context, publicKey, "token")} ${problemNotice(found)}
       ${part("Make a call token", "A call token allows calls for one user, for a limited time, within rules. The relay keeps no list of call tokens.", making)}

@@ -12,9 +12,9 @@ export interface View {
   readonly title: string;
   /** Its address changes with each search; the focus then stays where it is. */
   readonly staysInPlace?: boolean;
-  /** Called when the view is shown. @param parameters the query of the address, after `?`. */
+  /** Called for each address with this view. @param parameters the query of the address, after `?`. */
   enter(parameters: URLSearchParams): void;
-  /** Called when the view is no longer shown. */
+  /** Called before the next address, even of the same view: forgets what was answered and typed for this one. */
   leave(): void;
   render(): TemplateResult;
 }

@@ -14,11 +14,6 @@ export function createWebhookView(context: ViewContext): View {
   const found = createLoader<WebhookJson | null>(update);
   let publicKey = "";
 
-  async function load(isAfresh: boolean): Promise<void> {
-    await found.load(() => api.call("WebhookService/GetWebhook", { publicKey }).catch(noneFrom));
-    if (isAfresh) setting.fill({ uri: found.value?.uri ?? "" });
-  }
-
   const setting = createForm(context, {
     ...{ id: "webhook", method: "WebhookService/PutWebhook", button: "Set the webhook" },
     fields: () => [
@@ -27,11 +22,12 @@ export function createWebhookView(context: ViewContext): View {
         hint: "https, on your application's server. Setting it again, even to the same address, creates a new secret.",
       },
     ],
+    stored: () => ({ uri: found.value?.uri ?? "" }),
     requestFrom: ({ uri = "" }) => ({ webhook: { publicKey, uri } }),
-    done: ({ secret = "" }) => {
+    done: ({ webhook = {}, secret = "" }) => {
       // A used form shows only its result; the new webhook can be deleted as well.
       removal.clear();
-      void load(true);
+      void found.load(async () => webhook);
       return secretView("webhook-secret", "Signing secret", secret, WHERE);
     },
   });
@@ -41,7 +37,7 @@ export function createWebhookView(context: ViewContext): View {
     ...{ sure: "Undelivered events will be deleted", isLast: true },
     requestFrom: () => ({ publicKey }),
     done: () => {
-      void load(true);
+      void found.load(async () => null);
       return notice("Deleted the webhook.");
     },
   });
@@ -57,19 +53,16 @@ export function createWebhookView(context: ViewContext): View {
 
   const deliveries = createDeliveries(context);
 
-  function forget(): void {
-    for (const each of [setting, removal, testing, deliveries, found]) each.clear();
-  }
-
   return {
     title: "Webhook",
     enter(parameters) {
-      forget();
       publicKey = parameters.get("publicKey") ?? "";
-      void load(true);
+      void found.load(() => api.call("WebhookService/GetWebhook", { publicKey }).catch(noneFrom));
       void deliveries.load({ publicKey });
     },
-    leave: forget,
+    leave() {
+      for (const each of [setting, removal, testing, deliveries, found]) each.clear();
+    },
     render: () => html`<h1 tabindex="-1">Webhook</h1>
       ${applicationLinks(context, publicKey, "webhook")} ${problemNotice(found)} ${busyNotice(found)}
       ${found.value === undefined ? nothing : stateOf(found.value)}

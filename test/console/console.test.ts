@@ -181,6 +181,7 @@ describe("the console", NEEDS_CHROMIUM, () => {
     await page.route(/ListConnections/, (route) => route.fulfill({ json: {} }));
     await showView(page, "Connections");
     await page.getByText("There is no connection yet").waitFor();
+    await page.getByLabel("Application", { exact: true }).fill(world.application.publicKey);
     await page.getByLabel("User id begins with").fill("nobody");
     await page.getByRole("button", { name: "Search" }).click();
     await page.getByText("There is no such connection.").waitFor();

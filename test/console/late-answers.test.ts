@@ -1,0 +1,189 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { NEEDS_CHROMIUM } from "../support/chromium.js";
+import type { TestApplication } from "../support/harness.js";
+import { type ConsoleWorld, go, showView, startConsoleWorld } from "./world.js";
+
+let world: ConsoleWorld;
+beforeAll(async () => {
+  world = await startConsoleWorld();
+});
+afterAll(() => world?.close());
+
+const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
+const nameOf = (page: Page) => page.getByLabel("Name", { exact: true });
+const addressOf = (view: string, { publicKey }: TestApplication, more = "") =>
+  `#/${view}?publicKey=${publicKey}${more}`;
+
+/** Holds back the next answer of a method. The function that it returns lets it go, and waits until the page has it. */
+async function holdNext(page: Page, method: string): Promise<() => Promise<void>> {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const url = new RegExp(`/${method}$`);
+  await page.route(
+    url,
+    async (route) => {
+      const response = await route.fetch();
+      await released;
+      await route.fulfill({ response });
+    },
+    { times: 1 },
+  );
+  return async () => {
+    const answered = page.waitForResponse(url);
+    release();
+    await (await answered).finished();
+    await page.evaluate("new Promise(requestAnimationFrame)");
+  };
+}
+
+const failing = (page: Page, method: string) => page.route(new RegExp(`/${method}$`), (route) => route.abort());
+
+describe("what is typed into a form of the console", NEEDS_CHROMIUM, () => {
+  it("stays when the answer about another application comes late", async () => {
+    const [first, second] = [await world.harness.createApplication(), await world.harness.createApplication()];
+    const page = await world.openView("Providers");
+    const release = await holdNext(page, "GetApplication");
+    await go(page, addressOf("application", first));
+    await go(page, addressOf("application", second));
+    await nameOf(page).fill("typed");
+    await release();
+    expect(await nameOf(page).inputValue()).toBe("typed");
+  });
+
+  it("stays when it is typed while what was typed before is saved, and is saved the next time", async () => {
+    const application = await world.harness.createApplication({ name: "Before" });
+    const page = await world.openView("Providers");
+    await go(page, addressOf("application", application));
+    await nameOf(page).fill("After");
+    const release = await holdNext(page, "UpdateApplication");
+    await press(page, "Save");
+    await page.getByText("Working…").waitFor();
+    await page.getByLabel("Colour of its mark").fill("#1a73e8");
+    await release();
+    await page.getByText("Saved.").waitFor();
+    await page.getByRole("strong").getByText("After").waitFor();
+    expect(await page.getByLabel("Colour of its mark").inputValue()).toBe("#1a73e8");
+    await press(page, "Save");
+    await expect
+      .poll(() => world.harness.store.applications.findByPublicKey(application.publicKey))
+      .toMatchObject({ name: "After", accentColor: "#1a73e8" });
+  });
+
+  it("stays when the answer about its webhook comes, or does not come", async () => {
+    const application = await world.harness.createApplication();
+    const page = await world.openView("Providers");
+    const uri = page.getByLabel("Address that events are sent to");
+    const release = await holdNext(page, "GetWebhook");
+    await go(page, addressOf("webhook", application));
+    await uri.fill("https://app.example.com/");
+    await release();
+    await page.getByText("The application has no webhook").waitFor();
+    expect(await uri.inputValue()).toBe("https://app.example.com/");
+  });
+
+  it("stays when the answer about the OAuth clients of another application comes late", async () => {
+    const [first, second] = [await world.harness.createApplication(), await world.harness.createApplication()];
+    await world.harness.putClient(second);
+    const page = await world.openView("Providers");
+    const release = await holdNext(page, "ListOAuthClients");
+    await go(page, addressOf("clients", first, "&providerName=sandbox"));
+    await go(page, addressOf("clients", second, "&providerName=sandbox"));
+    await page.getByLabel("Client id").fill("typed");
+    await release();
+    expect(await page.getByLabel("Client id").inputValue()).toBe("typed");
+  });
+
+  it("is not stored together with what somebody else has replaced since", async () => {
+    const application = await world.harness.createApplication();
+    const { oauthClients } = world.harness.store;
+    await world.harness.putClient(application, "sandbox", { client_id: "one", scope: "old" });
+    const page = await world.openView("Providers");
+    await go(page, addressOf("clients", application, "&providerName=sandbox"));
+    await page.getByLabel("Client id").fill("two");
+    const release = await holdNext(page, "UpdateOAuthClient");
+    await press(page, "Store the client");
+    await page.getByText("Working…").waitFor();
+    await expect.poll(() => oauthClients.find(application.id, "sandbox")).toMatchObject({ clientId: "two" });
+    await world.harness.putClient(application, "sandbox", { client_id: "two", scope: "new" });
+    await release();
+    await page.getByText("Stored the client for sandbox.").waitFor();
+    await page.getByLabel("Client id").fill("three");
+    await press(page, "Store the client");
+    await page.getByText("Working…").waitFor({ state: "detached" });
+    expect(await oauthClients.find(application.id, "sandbox")).toMatchObject({ scope: "new" });
+  });
+});
+
+describe("what a view of the console shows", NEEDS_CHROMIUM, () => {
+  it("is never the state of one connection above the actions of another", async () => {
+    const application = await world.harness.createApplication();
+    await world.harness.connect(application, "ada");
+    const page = await world.openView("Providers");
+    await go(page, addressOf("connection", application, "&userId=ada&providerName=sandbox"));
+    const state = page.getByRole("region", { name: "State" });
+    await state.getByText("Works").waitFor();
+    await failing(page, "GetConnection");
+    await page.getByLabel("User id").fill("bob");
+    await page.getByLabel("Token response of the provider").fill('{"access_token": "of-bob"}');
+    await press(page, "Store the connection");
+    await page.getByText("Calls for bob can be made now.").waitFor();
+    await page.getByRole("alert").getByText("The relay does not answer").waitFor();
+    expect(await state.count()).toBe(0);
+    expect(await page.getByRole("button", { name: "Delete the connection" }).count()).toBe(0);
+  });
+
+  it("is the connection again that is stored after it was deleted", async () => {
+    const application = await world.harness.createApplication();
+    await world.harness.connect(application, "ada");
+    const page = await world.openView("Providers");
+    await go(page, addressOf("connection", application, "&userId=ada&providerName=sandbox"));
+    await page.getByLabel("Calls for this user will fail").check();
+    await page.getByLabel("Do not revoke the token at the provider").check();
+    await press(page, "Delete the connection");
+    await page.getByText("Deleted the connection.").waitFor();
+    await page.getByLabel("Token response of the provider").fill('{"access_token": "anew"}');
+    await press(page, "Store the connection");
+    await page.getByRole("region", { name: "State" }).getByText("Works").waitFor();
+    expect(await page.getByText("Deleted the connection.").count()).toBe(0);
+  });
+
+  it.each([
+    ["Audit trail", "ListAuditRecords", "#/audit?before=2020-01-01T00:00:00.000Z"],
+    ["Figures", "GetFigures", "#/figures?period=week"],
+    ["Connections", "ListConnections", "#/connections?providerName=github"],
+    ["Recorded calls", "ListCallRecords", "#/calls?errorType=API_ERROR"],
+  ] as const)(
+    "is nothing of before in '%s' when the answer to another search does not come",
+    async (view, method, search) => {
+      await world.call("/me");
+      const page = await world.openView("Providers");
+      const rows = page.getByRole("table").first().locator("tbody tr");
+      await expect
+        .poll(async () => {
+          await showView(page, "Providers");
+          await showView(page, view);
+          await rows
+            .or(page.getByText(/^(No|There is no)/))
+            .first()
+            .waitFor();
+          return rows.count();
+        })
+        .toBeGreaterThan(0);
+      await failing(page, method);
+      await go(page, search);
+      await page.getByRole("alert").getByText("The relay does not answer").waitFor();
+      expect(await rows.count()).toBe(0);
+    },
+  );
+
+  it("is no way to delete an OAuth client where there is none", async () => {
+    const application = await world.harness.createApplication();
+    const page = await world.openView("Providers");
+    await go(page, addressOf("clients", application, "&providerName=sandbox"));
+    await page.getByText("The application has no OAuth client yet").waitFor();
+    expect(await page.getByRole("button", { name: "Delete the client" }).count()).toBe(0);
+  });
+});
