@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
   type AuditRecord as AuditRecordMessage,
@@ -9,13 +9,13 @@ import {
 } from "../../gen/relay/admin/v1/audit_pb.js";
 import type { AuditRecord } from "../model/audit.js";
 import { auditIdBefore } from "./administration.js";
-import { type AdminOptions, NAME_PART, pageFrom, pageOfRest } from "./standard-methods.js";
+import { type AdminOptions, NAME_PART, pageFrom, pageOfRest, timeFrom } from "./standard-methods.js";
 
 /** relay.admin.v1.AuditService. */
 export function createAuditService({ store }: AdminOptions): ServiceImpl<typeof AuditService> {
   return {
     async listAuditRecords(request) {
-      const before = request.beforeTime === undefined ? undefined : timestampMs(request.beforeTime);
+      const before = timeFrom(request.beforeTime, "before_time");
       const publicKey = request.publicKey === "" ? undefined : request.publicKey;
       const page = pageFrom(request, [before, publicKey], [NAME_PART]);
       const beforeId = page.after?.[0] ?? (before === undefined ? undefined : auditIdBefore(before));

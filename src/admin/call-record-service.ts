@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type Duration, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { type Duration, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import {
   type CallCapture,
@@ -39,6 +39,7 @@ import {
   pageFrom,
   required,
   requiredId,
+  timeFrom,
 } from "./standard-methods.js";
 
 /** Most unreadable blocks reported: a few lines are enough to show what is wrong. */
@@ -123,7 +124,7 @@ async function filterFrom(
 }
 
 async function listFilterFrom(options: AdminOptions, request: ListCallRecordsRequest): Promise<CallFilter> {
-  const { userId, requestId, startTime, endTime } = request;
+  const { userId, requestId } = request;
   const filter = await filterFrom(options, request);
   const { applicationId } = filter;
   if (userId !== "" && applicationId === undefined)
@@ -132,8 +133,8 @@ async function listFilterFrom(options: AdminOptions, request: ListCallRecordsReq
     ...filter,
     ...(userId !== "" && { users: options.sealer.digests(USER_PURPOSE, userText(applicationId ?? "", userId)) }),
     ...(requestId !== "" && { requestId }),
-    ...(startTime !== undefined && { startAt: timestampMs(startTime) }),
-    ...(endTime !== undefined && { endAt: timestampMs(endTime) }),
+    startAt: timeFrom(request.startTime, "start_time"),
+    endAt: timeFrom(request.endTime, "end_time"),
   };
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { create, type DescMessage, isFieldSet, type MessageShape } from "@bufbuild/protobuf";
-import { type Duration, DurationSchema, type FieldMask } from "@bufbuild/protobuf/wkt";
+import { type Duration, DurationSchema, type FieldMask, type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { ErrorDetailSchema } from "../../gen/relay/admin/v1/error_pb.js";
 import type { Application, ApplicationStore } from "../applications/application.js";
@@ -217,6 +217,16 @@ export function required(value: string, field: string): string {
 export function requiredMessage<Message>(value: Message | undefined, field: string): Message {
   if (value === undefined) throw invalidArgument(field, "is missing");
   return value;
+}
+
+/** The bounds of google.protobuf.Timestamp: the years 1 to 9999. */
+const [MIN_TIME_MS, MAX_TIME_MS] = [Date.parse("0001-01-01T00:00:00Z"), Date.parse("9999-12-31T23:59:59.999Z")];
+
+/** A time of a request in milliseconds since the epoch; undefined without one. Its binary form may hold any number. */
+export function timeFrom(time: Timestamp | undefined, field: string): number | undefined {
+  const ms = time && timestampMs(time);
+  if (ms === undefined || (ms >= MIN_TIME_MS && ms <= MAX_TIME_MS)) return ms;
+  throw invalidArgument(field, "must be a time of the years 1 to 9999");
 }
 
 export function durationFromMs(ms: number): Duration {

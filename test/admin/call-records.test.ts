@@ -236,6 +236,24 @@ describe("GetCallRecord", () => {
   });
 });
 
+describe("a time of a request", () => {
+  it.each([-(2n ** 63n), -62_135_596_801n, 253_402_300_800n, 2n ** 63n - 1n])(
+    "is refused outside of the years that a timestamp can have: %s seconds",
+    async (seconds) => {
+      const { audit } = createAdminClients(harness, "grpc");
+      const time = { seconds, nanos: 0 };
+      const seen = [
+        await failure(operator().listCallRecords({ startTime: time })),
+        await failure(operator().listCallRecords({ endTime: time })),
+        await failure(audit.listAuditRecords({ beforeTime: time })),
+      ];
+      expect(seen.map(({ code, field }) => [code, field])).toEqual(
+        ["start_time", "end_time", "before_time"].map((field) => ["InvalidArgument", field]),
+      );
+    },
+  );
+});
+
 describe("StartCallCapture", () => {
   it("takes whole minutes up to an hour, of operators, and is in the audit trail", async () => {
     const { publicKey } = application;
