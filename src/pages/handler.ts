@@ -16,7 +16,7 @@ import {
 import { disconnect } from "../oauth/disconnect.js";
 import { connectByValues } from "../oauth/enter-values.js";
 import { type Question, startAuthorization } from "../oauth/start.js";
-import { type ValueTexts, valuesOf } from "../providers/connection-value.js";
+import { MAX_SECRET_LENGTH, type ValueTexts, valuesOf } from "../providers/connection-value.js";
 import { hasOwnPage, type Provider } from "../providers/provider.js";
 import { connectPage, noticeFrom } from "./connect-page.js";
 import {
@@ -199,7 +199,7 @@ async function sendQuestion(
 /** `POST /oauth/connect/{provider}`: the form in which a user enters keys. */
 async function answerValues(exchange: PageExchange, rawName: string): Promise<void> {
   const { options, response, browser, texts } = exchange;
-  const form = parsePageQuery(await readForm(exchange));
+  const form = parsePageQuery(await readForm(exchange), MAX_SECRET_LENGTH);
   const connectSession = await connectSessionFromSecret(options, form.get("session") ?? "", browser);
   const provider = requireProvider(options, decodePercent(rawName) ?? "");
   const { name } = provider;

@@ -138,8 +138,10 @@ export interface PageQuery {
  * Parses a query or a form. A private key in it is refused: it would end up in the browser's history and in every log
  * on the way.
  * Throws RelayError CALL_FORMAT_ERROR or CALLER_NOT_ALLOWED.
+ *
+ * @param maxLength of a value, in characters.
  */
-export function parsePageQuery(text: string): PageQuery {
+export function parsePageQuery(text: string, maxLength: number = MAX_VALUE_LENGTH): PageQuery {
   // The charset of raw non-ASCII bytes is unknown.
   if (/[^\x21-\x7e]/.test(text)) throw formatError("The address holds characters that must be percent-encoded.");
   const parameters = new URLSearchParams(text);
@@ -150,7 +152,7 @@ export function parsePageQuery(text: string): PageQuery {
     const [value = ""] = values;
     // URLSearchParams decodes invalid UTF-8 to U+FFFD, so that two different ids could become the same.
     if (value.includes("\ufffd")) throw formatError(`${name} is not correctly percent-encoded. Encode it as UTF-8.`);
-    if (value.length > MAX_VALUE_LENGTH) throw formatError(`${name} is longer than ${MAX_VALUE_LENGTH} characters.`);
+    if (value.length > maxLength) throw formatError(`${name} is longer than ${maxLength} characters.`);
     return value === "" ? undefined : value;
   };
   return {

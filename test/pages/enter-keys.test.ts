@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { createHmac, generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createCallers } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
@@ -88,6 +88,19 @@ describe("the page for entering keys", () => {
     const key = { providerName: "mailer", userId: "ada", publicKey: application.publicKey };
     await call?.({ ...key, call: { url: `${provider.origin}/send`, method: "POST", payload: {} } });
     expect(provider.requests.at(-1)?.headers.authorization).toBe(`Bearer ${KEY}`);
+  });
+
+  it("takes a key file as long as any that the relay stores", async () => {
+    const [browser, seen] = await asked("googleserviceaccount");
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const pem = privateKey.export({ type: "pkcs8", format: "pem" });
+    const file = { type: "service_account", private_key_id: "k1", private_key: pem, client_email: "a@b.example" };
+    const text = JSON.stringify(file, undefined, 2).padEnd(16_384);
+    const form = { session: sessionIn(seen), signing_key: text };
+    expect((await browser.post(at("googleserviceaccount"), form)).body).toContain("is connected");
+    expect((await browser.post(at("googleserviceaccount"), { ...form, signing_key: text.padEnd(16_385) })).status).toBe(
+      400,
+    );
   });
 
   it("tells the page that opened it", async () => {
