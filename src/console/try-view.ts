@@ -178,12 +178,13 @@ function rowView(row: ResultRowJson): TemplateResult {
 }
 
 function dataView(row: ResultRowJson): TemplateResult | typeof nothing {
-  const { data, dataEncoding = "", possiblyTruncated = false } = row;
+  const { data, dataEncoding = "", dataRounded = false, possiblyTruncated = false } = row;
   if (data === undefined) return nothing;
   const text = typeof data === "string" ? data : JSON.stringify(data, undefined, 2);
   const shown = visibleLines(text.slice(0, MAX_SHOWN));
   return html`<pre tabindex="0" role="region" aria-label="Answer from the provider">${shown}</pre>
     ${possiblyTruncated ? html`<p class="hint">Its end may be missing: the provider did not state its length.</p>` : nothing}
+    ${dataRounded ? html`<p class="hint">Numbers with more digits are rounded here, but not by the JSON route.</p>` : nothing}
     ${dataEncoding === "" ? nothing : html`<p class="hint">Encoding: ${visibleText(dataEncoding)}.</p>`}
     ${text.length > MAX_SHOWN ? html`<p class="hint">Only the first ${MAX_SHOWN} of ${text.length} characters are shown.</p>` : nothing}`;
 }

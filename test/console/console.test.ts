@@ -594,6 +594,22 @@ describe("trying a call in the console", NEEDS_CHROMIUM, () => {
       .waitFor();
   });
 
+  it("says of numbers in the answer that they are rounded", async () => {
+    const page = await world.openView("Try a call");
+    for (const [path, count] of [
+      ["/bigint", 1],
+      ["/me", 0],
+    ] as const) {
+      await fillCall(page, { URL: `${world.harness.sandbox.origin}${path}` });
+      await page.getByRole("button", { name: "Perform the call" }).click();
+      await page
+        .getByRole("region", { name: "Answer from the provider" })
+        .getByText(count === 1 ? '"id"' : "{")
+        .waitFor();
+      expect(await page.getByText("Numbers with more digits are rounded").count()).toBe(count);
+    }
+  });
+
   it("copies it for a shell and for a program", async () => {
     const page = await world.openView("Try a call", { permissions: ["clipboard-read", "clipboard-write"] });
     await fillCall(page, {});
