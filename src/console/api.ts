@@ -33,7 +33,8 @@ export function createApi(token: string, onUnauthenticated: () => void): Api {
 
   return {
     async call(method, request) {
-      return (await post(method, "application/json", JSON.stringify(request))).json();
+      const response = await post(method, "application/json", JSON.stringify(request));
+      return response.json().catch(failUnanswered);
     },
     async *stream(method, request, signal) {
       const { body } = await post(method, "application/connect+json", frameFrom(request), signal);
@@ -62,15 +63,13 @@ async function send(
     "content-type": contentType,
     "connect-protocol-version": "1",
   };
-  try {
-    return await fetch(`/relay.admin.v1.${method}`, {
-      ...{ method: "POST", headers, body, credentials: "omit", redirect: "error" },
-      signal: signal ?? null,
-    });
-  } catch {
-    // The browser's own message ("Failed to fetch") would not help the user.
-    throw new ApiError("unavailable", NO_ANSWER);
-  }
+  const options = { method: "POST", headers, body, credentials: "omit", redirect: "error" } as const;
+  return fetch(`/relay.admin.v1.${method}`, { ...options, signal: signal ?? null }).catch(failUnanswered);
+}
+
+/** Replaces the browser's own message ("Failed to fetch"), which would not help the user. */
+function failUnanswered(): never {
+  throw new ApiError("unavailable", NO_ANSWER);
 }
 
 function errorFrom({ code = "unknown", message = "", details = [] }: ErrorJson, status?: number): ApiError {

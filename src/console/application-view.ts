@@ -14,7 +14,7 @@ import { busyNotice, moment, problemNotice, stateMark, type View, type ViewConte
 
 /** Settings and actions of one application. */
 export function createApplicationView(context: ViewContext): View {
-  const { api, update } = context;
+  const { api, directory, update } = context;
   const found = createLoader<ApplicationJson>(update);
   let publicKey = "";
 
@@ -39,6 +39,7 @@ export function createApplicationView(context: ViewContext): View {
       }),
       done: (application) => {
         void found.load(async () => application);
+        directory.note([application]);
         return notice("Saved.");
       },
     }),

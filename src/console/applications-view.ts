@@ -33,12 +33,12 @@ export function createApplicationsView(context: ViewContext): View {
   /** There was no application when the view was opened: the form to create one is open and stays open. */
   let isFirst = false;
 
-  const found = createPagedList(update, async (pageToken) => {
+  const found = createPagedList(update, async (pageToken, isWanted) => {
     const page = await api.call("ApplicationService/ListApplications", { pageSize: PAGE_SIZE, pageToken });
     const { applications = [] } = page;
     isFirst ||= pageToken === "" && applications.length === 0;
     context.directory.note(applications);
-    void providers.load(applications.map(({ publicKey = "" }) => publicKey));
+    void providers.load(applications, isWanted);
     return page;
   });
 
@@ -143,8 +143,8 @@ function links({ publicKey = "", displayName = "" }: ApplicationJson): TemplateR
 
 /** Cache of the providers at which applications have OAuth clients. */
 interface ApplicationProviders {
-  /** Loads the providers of each application, one after another. Never rejects. */
-  load(publicKeys: readonly string[]): Promise<void>;
+  /** Loads the providers of each application, one after another, while they are wanted. Never rejects. */
+  load(applications: readonly ApplicationJson[], isWanted: () => boolean): Promise<void>;
   /** The providers of one application as text. */
   readonly of: (publicKey: string) => string;
 }
@@ -164,8 +164,9 @@ function createApplicationProviders(api: Api, onChange: () => void): Application
   }
 
   return {
-    async load(publicKeys) {
-      for (const publicKey of publicKeys) {
+    async load(applications, isWanted) {
+      for (const { publicKey = "" } of applications) {
+        if (!isWanted()) return;
         known.set(publicKey, await ask(publicKey).catch(() => "unknown"));
         onChange();
       }

@@ -51,13 +51,15 @@ export function createConnectionsView(context: ViewContext): View {
   let sought = search.enter(new URLSearchParams());
 
   /** Skips empty pages, up to a million scanned connections. */
-  const found = createPagedList(update, async (pageToken) => {
+  const found = createPagedList(update, async (pageToken, isWanted) => {
     requireApplication(sought);
     const request = { ...requestFrom(sought), pageSize: PAGE_SIZE };
     const ask = (token: string) => api.call("ConnectionService/ListConnections", { ...request, pageToken: token });
     let page = await ask(pageToken);
-    for (let asked = 1; asked < MAX_EMPTY_PAGES && !page.connections?.length && page.nextPageToken; asked += 1)
+    for (let asked = 1; asked < MAX_EMPTY_PAGES && isWanted(); asked += 1) {
+      if (page.connections?.length || !page.nextPageToken) break;
       page = await ask(page.nextPageToken);
+    }
     return page;
   });
 

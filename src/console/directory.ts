@@ -3,7 +3,7 @@ import type { ProviderJson } from "../../gen/relay/admin/v1/provider_pb.js";
 import type { ProviderEntryJson } from "../../gen/relay/admin/v1/provider_service_pb.js";
 import type { Api } from "./api.js";
 import { html, type TemplateResult } from "./lit-html.js";
-import { allPages } from "./loading.js";
+import { allPages, undefinedIfMissing } from "./loading.js";
 import type { Choice } from "./picker.js";
 import { addressOf, visibleText } from "./text.js";
 
@@ -52,13 +52,15 @@ export function createDirectory(api: Api, onChange: () => void): Directory {
 
   async function ask(publicKey: string): Promise<void> {
     names.set(publicKey, publicKey);
-    // A deleted application is shown by its key.
-    note([
-      await api
-        .call("ApplicationService/GetApplication", { publicKey })
-        .catch(() => ({ publicKey, displayName: publicKey })),
-    ]);
-    onChange();
+    try {
+      const found = await api.call("ApplicationService/GetApplication", { publicKey }).catch(undefinedIfMissing);
+      // A deleted application is shown by its key.
+      if (found !== undefined) note([found]);
+      onChange();
+    } catch {
+      // Asked for again when it is next shown.
+      names.delete(publicKey);
+    }
   }
 
   return {

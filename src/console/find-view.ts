@@ -82,7 +82,8 @@ export function createFindView(context: ViewContext): View {
   async function loadCallsOfUser(connected: Promise<void>): Promise<void> {
     const asked = text;
     await connected;
-    if (asked === text) await ofUser.found.load(() => callsOf(api, asked, connections.found.value ?? []));
+    if (asked === text)
+      await ofUser.found.load((isWanted) => callsOf(api, asked, connections.found.value ?? [], isWanted));
   }
 
   return {
@@ -136,12 +137,18 @@ async function recordOf(api: Api, callId: string): Promise<readonly CallRecordJs
 const MAX_ASKED = 20;
 
 /** A user's newest calls, connected or not; searches applications with a connection first. Rejects with ApiError. */
-async function callsOf(api: Api, userId: string, connections: readonly ConnectionJson[]) {
+async function callsOf(
+  api: Api,
+  userId: string,
+  connections: readonly ConnectionJson[],
+  isWanted: () => boolean,
+): Promise<readonly CallRecordJson[]> {
   const { applications = [] } = await api.call("ApplicationService/ListApplications", { pageSize: MAX_ASKED });
   const keys = new Set([...connections, ...applications].map(({ publicKey = "" }) => publicKey));
   const records: CallRecordJson[] = [];
   // One after another, since each search may scan many records.
   for (const publicKey of [...keys].slice(0, MAX_ASKED)) {
+    if (!isWanted()) break;
     const request = { publicKey, userId, pageSize: MAX_FOUND };
     // The application may have been deleted in the meantime.
     const page = await api.call("CallRecordService/ListCallRecords", request).catch(undefinedIfMissing);

@@ -17,8 +17,12 @@ const FAULT = { message: "The console has a fault. Reload the page.", field: und
 
 /** Runs requests and keeps their state. */
 export interface Loader<Value> extends Loading<Value> {
-  /** Only the last request counts, even when answers arrive out of order. Never rejects. */
-  load(ask: () => Promise<Value>): Promise<void>;
+  /**
+   * Only the last request counts, even when answers arrive out of order. Never rejects.
+   *
+   * @param ask told whether its answer still counts, so that one of many requests need not make them all.
+   */
+  load(ask: (isWanted: () => boolean) => Promise<Value>): Promise<void>;
   /** Discards the answer, including one that has not arrived yet. */
   clear(): void;
 }
@@ -41,7 +45,7 @@ export function createLoader<Value>(onChange: () => void): Loader<Value> {
       const own = last;
       set({ isBusy: true });
       try {
-        const value = await ask();
+        const value = await ask(() => own === last);
         if (own === last) set({ ...NOTHING, value });
       } catch (error) {
         const { message: problem, field } = error instanceof ApiError ? error : FAULT;
@@ -101,15 +105,16 @@ export interface PagedList<Page> extends Loader<Reached<Page>> {
 
 /**
  * @param onChange called after each change of state.
- * @param ask fetches the page with this token.
+ * @param ask fetches the page with this token; see {@link Loader}.
  */
 export function createPagedList<Page extends { readonly nextPageToken?: string }>(
   onChange: () => void,
-  ask: (pageToken: string) => Promise<Page>,
+  ask: (pageToken: string, isWanted: () => boolean) => Promise<Page>,
 ): PagedList<Page> {
   const found = createLoader<Reached<Page>>(onChange);
   const tokens = () => found.value?.tokens ?? [""];
-  const load = (to: readonly string[]) => found.load(async () => ({ ...(await ask(to.at(-1) ?? "")), tokens: to }));
+  const load = (to: readonly string[]) =>
+    found.load(async (isWanted) => ({ ...(await ask(to.at(-1) ?? "", isWanted)), tokens: to }));
   return Object.assign(found, {
     open: () => load([""]),
     reload: () => load(tokens()),

@@ -187,3 +187,58 @@ describe("what a view of the console shows", NEEDS_CHROMIUM, () => {
     expect(await page.getByRole("button", { name: "Delete the client" }).count()).toBe(0);
   });
 });
+
+describe("what a view of the console asks for", NEEDS_CHROMIUM, () => {
+  it.each([
+    ["further pages of connections", "#/connections?providerName=github", "ListConnections", { nextPageToken: "more" }],
+    ["the OAuth clients of further applications", "#/applications", "ListOAuthClients", {}],
+    ["the calls of a user in further applications", "#/find?text=ada", "ListCallRecords", {}],
+  ])("is not %s once the view was left", async (_, address, method, answer) => {
+    for (let made = 0; made < 3; made += 1) await world.harness.createApplication();
+    const page = await world.openView("Providers");
+    let asked = 0;
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route(new RegExp(`/${method}$`), async (route) => {
+      if (route.request().postDataJSON().requestId !== undefined) return route.continue();
+      asked += 1;
+      await released;
+      await route.fulfill({ json: answer });
+    });
+    await go(page, address);
+    await expect.poll(() => asked).toBe(1);
+    await showView(page, "Audit trail");
+    const answered = page.waitForResponse(new RegExp(`/${method}$`));
+    release();
+    await (await answered).finished();
+    await showView(page, "Providers");
+    await page.getByText(/^\d+ providers$/).waitFor();
+    expect(asked).toBe(1);
+  });
+
+  it("is the name of an application again that could not be had before, and the one that it was given since", async () => {
+    const application = await world.harness.createApplication({ name: "Before" });
+    const page = await world.openView("Providers");
+    await page.route(/GetApplication$/, (route) => route.abort(), { times: 1 });
+    const link = page.getByRole("link", { name: "Before" });
+    await go(page, addressOf("webhook", application));
+    await page.getByText("The application has no webhook").waitFor();
+    expect(await link.count()).toBe(0);
+    await page.getByRole("link", { name: "Call tokens" }).click();
+    await link.click();
+    await nameOf(page).fill("After");
+    await press(page, "Save");
+    await page.getByText("Saved.").waitFor();
+    await page.getByRole("link", { name: "Webhook" }).click();
+    await page.getByRole("link", { name: "After" }).waitFor();
+  });
+
+  it("is said to be unanswered where its answer is cut off", async () => {
+    const page = await world.openView("Providers");
+    await page.route(/ListApplications$/, (route) => route.fulfill({ contentType: "application/json", body: "{" }));
+    await showView(page, "Applications");
+    await page.getByRole("alert").getByText("The relay does not answer").waitFor();
+  });
+});
