@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type FieldMask, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
@@ -54,7 +53,7 @@ import {
   namedProvider,
   noApplication,
   pageFrom,
-  pageOfRest,
+  pageOfScan,
   requiredId,
   requiredMessage,
 } from "./standard-methods.js";
@@ -119,31 +118,20 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
   };
 }
 
-/** Applications read at a time (a few milliseconds of the event loop), and scanned for one page. */
-const SCAN_ROWS = 200;
+/** Applications scanned for one page: a search is for names, which have no index. */
 const MAX_SCANNED_ROWS = 10_000;
 
-/** Pages by key, so that the last page costs no more than the first. Names have no index; a search scans the rows. */
-async function listApplications(
-  { store: { applications } }: AdminOptions,
-  request: ListApplicationsRequest,
-): Promise<{ readonly rows: readonly Application[]; readonly nextPageToken: string }> {
+function listApplications({ store: { applications } }: AdminOptions, request: ListApplicationsRequest) {
   const { publicKeyPrefix: prefix } = request;
   const query = request.query.toLowerCase();
-  const page = pageFrom(request, [prefix, query], [NAME_PART]);
-  const isWanted = ({ name, publicKey }: Application) =>
+  const isNamed = ({ name, publicKey }: Application) =>
     name.toLowerCase().includes(query) || publicKey.toLowerCase().includes(query);
-  const rows: Application[] = [];
-  let after = page.after?.[0];
-  for (let scanned = 0; scanned < MAX_SCANNED_ROWS; scanned += SCAN_ROWS) {
-    const limit = query === "" ? page.size + 1 : SCAN_ROWS;
-    const read = await applications.page({ prefix, after, limit });
-    rows.push(...read.filter(isWanted));
-    if (rows.length > page.size || read.length < limit) return pageOfRest(page, rows, ({ publicKey }) => [publicKey]);
-    after = read.at(-1)?.publicKey;
-    await nextTurn();
-  }
-  return { rows, nextPageToken: page.tokenAfter([after ?? ""]) };
+  return pageOfScan(pageFrom(request, [prefix, query], [NAME_PART]), {
+    read: (after, limit) => applications.page({ prefix, after: after?.[0], limit }),
+    isWanted: query === "" ? undefined : isNamed,
+    keyOf: ({ publicKey }) => [publicKey],
+    maxRows: MAX_SCANNED_ROWS,
+  });
 }
 
 /** Reads what a call token shall allow. @param where prefix of the field paths in an error. */

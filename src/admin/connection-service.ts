@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
@@ -46,7 +45,7 @@ import {
   namedProvider,
   notFound,
   pageFrom,
-  pageOfRest,
+  pageOfScan,
   providerNameFrom,
   required,
   requiredId,
@@ -144,47 +143,29 @@ function noConnection() {
   return notFound("connection of this user at this provider");
 }
 
-/** Rows read at a time: a few milliseconds of the event loop. */
-const SCAN_ROWS = 200;
-/** Rows scanned for one page. The page then ends with what was found, and its token continues from there. */
+/** Rows scanned for one page. */
 const MAX_SCANNED_ROWS = 50_000;
 /** Application, user, provider. */
 const KEY_PARTS = [NAME_PART, USER_PART, NAME_PART];
 
-/** One page of connections. */
-interface ConnectionPage {
-  readonly rows: readonly ConnectionSummary[];
-  readonly nextPageToken: string;
-}
-
-type Wanted = (connection: ConnectionSummary) => boolean;
-
-/**
- * Lists connections by key. Provider and state have no index, so rows are scanned. The scan yields to the event loop,
- * and a page ends early rather than take too long (AIP-158).
- */
-async function listConnections(options: AdminOptions, request: ListConnectionsRequest): Promise<ConnectionPage> {
+/** Lists connections by key. Provider and state have no index, so rows are scanned. */
+async function listConnections(options: AdminOptions, request: ListConnectionsRequest) {
   const { publicKey, userId, userIdPrefix, providerName, state, refreshFailing } = request;
   const page = pageFrom(request, [publicKey, userId, userIdPrefix, providerName, state, refreshFailing], KEY_PARTS);
   const applicationId = await applicationIdFrom(options, request);
-  const wanted = wantedFrom(options, request);
   const range = { applicationId, user: userId === "" ? { prefix: userIdPrefix } : { id: userId } };
   const { connections } = options.store;
-  const readFrom = (from: ConnectionKey | undefined, limit: number) =>
-    applicationId === undefined && userId !== ""
-      ? connections.scanUser(userId, from, limit)
-      : connections.scan({ ...range, after: from, limit } satisfies ConnectionRange);
-  const rows: ConnectionSummary[] = [];
-  let after = pageKeyFrom(page.after);
-  for (let scanned = 0; scanned < MAX_SCANNED_ROWS; scanned += SCAN_ROWS) {
-    const limit = wanted === undefined ? Math.min(page.size + 1 - rows.length, SCAN_ROWS) : SCAN_ROWS;
-    const read = await readFrom(after, limit);
-    rows.push(...(wanted === undefined ? read : read.filter(wanted)));
-    if (rows.length > page.size || read.length < limit) return pageOfRest(page, rows, textsOf);
-    after = read.at(-1);
-    await nextTurn();
-  }
-  return { rows, nextPageToken: after === undefined ? "" : page.tokenAfter(textsOf(after)) };
+  return pageOfScan<ConnectionSummary>(page, {
+    read: (texts, limit) => {
+      const after = keyFromTexts(texts);
+      return applicationId === undefined && userId !== ""
+        ? connections.scanUser(userId, after, limit)
+        : connections.scan({ ...range, after, limit } satisfies ConnectionRange);
+    },
+    isWanted: wantedFrom(options, request),
+    keyOf: (row) => [row.applicationId, row.userId, row.providerName],
+    maxRows: MAX_SCANNED_ROWS,
+  });
 }
 
 async function applicationIdFrom(
@@ -202,7 +183,7 @@ async function applicationIdFrom(
 function wantedFrom(
   { catalog, now }: AdminOptions,
   { providerName, state, refreshFailing }: ListConnectionsRequest,
-): Wanted | undefined {
+): ((connection: ConnectionSummary) => boolean) | undefined {
   if (providerName === "" && state === State.UNSPECIFIED && !refreshFailing) return undefined;
   const name = providerName === "" ? undefined : providerNameFrom(catalog, providerName);
   const at = now();
@@ -212,14 +193,10 @@ function wantedFrom(
     (state === State.UNSPECIFIED || State[shownStateOf(connection, at).state] === state);
 }
 
-function pageKeyFrom(texts: readonly string[] | undefined): ConnectionKey | undefined {
+function keyFromTexts(texts: readonly string[] | undefined): ConnectionKey | undefined {
   if (texts === undefined) return undefined;
   const [applicationId = "", userId = "", providerName = ""] = texts;
   return { applicationId, userId, providerName };
-}
-
-function textsOf({ applicationId, userId, providerName }: ConnectionKey): readonly string[] {
-  return [applicationId, userId, providerName];
 }
 
 /** The message of a connection, as of `now` (milliseconds since the epoch). */

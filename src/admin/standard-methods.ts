@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { create, type DescMessage, isFieldSet, type MessageShape } from "@bufbuild/protobuf";
 import { type Duration, DurationSchema, type FieldMask, type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
@@ -174,6 +175,38 @@ export function pageOfRest<Row>(
   const rows = rest.slice(0, size);
   const last = rows.at(-1);
   return { rows, nextPageToken: last !== undefined && rest.length > size ? tokenAfter(keyOf(last)) : "" };
+}
+
+/** Rows read at a time: a few milliseconds of the event loop. */
+const SCAN_ROWS = 200;
+
+/** What {@link pageOfScan} reads. */
+interface Scan<Row> {
+  /** Reads rows in the order of their keys. */
+  readonly read: (after: readonly string[] | undefined, limit: number) => Promise<readonly Row[]>;
+  /** Filters rows for which there is no index; undefined when every row matches. */
+  readonly isWanted: ((row: Row) => boolean) | undefined;
+  readonly keyOf: (row: Row) => readonly string[];
+  /** Rows scanned for one page. The page then ends with what was found, and its token continues from there (AIP-158). */
+  readonly maxRows: number;
+}
+
+/** One page of rows that are scanned by key, so that the last page costs no more than the first. Yields to the event loop. */
+export async function pageOfScan<Row>(
+  page: Page,
+  { read, isWanted, keyOf, maxRows }: Scan<Row>,
+): Promise<{ readonly rows: readonly Row[]; readonly nextPageToken: string }> {
+  const rows: Row[] = [];
+  let { after } = page;
+  for (let scanned = 0; scanned < maxRows; scanned += SCAN_ROWS) {
+    const limit = isWanted === undefined ? Math.min(page.size + 1 - rows.length, SCAN_ROWS) : SCAN_ROWS;
+    const found = await read(after, limit);
+    rows.push(...(isWanted === undefined ? found : found.filter(isWanted)));
+    if (rows.length > page.size || found.length < limit) return pageOfRest(page, rows, keyOf);
+    after = keyOf(found.at(-1) as Row);
+    await nextTurn();
+  }
+  return { rows, nextPageToken: page.tokenAfter(after ?? []) };
 }
 
 function keyFrom(token: string, digest: string, parts: readonly RegExp[]): readonly string[] {
