@@ -6,11 +6,12 @@ import {
   valuesFromApplication,
 } from "./application-form.js";
 import { applicationLink } from "./directory.js";
+import { numberFrom } from "./field.js";
 import { changeMask, createForm, type Form, notice } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { addressOf, visibleText } from "./text.js";
-import { busyNotice, moment, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
+import { answerView, moment, stateMark, type View, type ViewContext } from "./view.js";
 
 /** Settings and actions of one application. */
 export function createApplicationView(context: ViewContext): View {
@@ -59,7 +60,7 @@ export function createApplicationView(context: ViewContext): View {
     capture: createForm(context, {
       ...{ id: "capture", method: "CallRecordService/StartCallCapture", button: "Capture calls" },
       fields: () => [{ name: "minutes", label: "Minutes", kind: "number", path: "duration", hint: "From 1 to 60." }],
-      requestFrom: ({ minutes }) => ({ publicKey, duration: `${Math.trunc(Number(minutes) || 0) * 60}s` }),
+      requestFrom: ({ minutes }) => ({ publicKey, duration: `${numberFrom(minutes, "duration") * 60}s` }),
       done: ({ endTime }) => done(html`Capturing has started. It ends ${moment(endTime, "")}.`),
     }),
     stop: createForm(context, {
@@ -97,8 +98,8 @@ export function createApplicationView(context: ViewContext): View {
       for (const each of [found, ...Object.values(forms)]) each.clear();
     },
     render: () => html`<h1 tabindex="-1">Application</h1>
-      ${applicationLinks(context, publicKey, "application")} ${problemNotice(found)} ${busyNotice(found)}
-      ${forms.remove.isOver ? forms.remove.render() : found.value === undefined ? nothing : partsOf(found.value, forms)}`,
+      ${applicationLinks(context, publicKey, "application")}
+      ${forms.remove.isOver ? forms.remove.render() : answerView(found, (application) => partsOf(application, forms))}`,
   };
 }
 

@@ -10,26 +10,19 @@ import {
 } from "./application-form.js";
 import type { Field } from "./field.js";
 import { createForm } from "./form.js";
-import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { html, type TemplateResult } from "./lit-html.js";
 import { createPagedList } from "./loading.js";
 import { addressOf, visibleText } from "./text.js";
-import {
-  busyNotice,
-  type Column,
-  dataTable,
-  pager,
-  problemNotice,
-  stateMark,
-  type View,
-  type ViewContext,
-} from "./view.js";
+import { type Column, dataTable, pageView, stateMark, type View, type ViewContext } from "./view.js";
 
 const PAGE_SIZE = 25;
 
 /** Applications, with the providers at which each has an OAuth client. */
 export function createApplicationsView(context: ViewContext): View {
   const { api, update } = context;
-  const providers = createApplicationProviders(api, update);
+  /** What `findProviders()` has found, by public key. */
+  const providers = new Map<string, string>();
+  const providersOf = (publicKey: string) => providers.get(publicKey) ?? "…";
   /** There was no application when the view was opened: the form to create one is open and stays open. */
   let isFirst = false;
 
@@ -38,9 +31,18 @@ export function createApplicationsView(context: ViewContext): View {
     const { applications = [] } = page;
     isFirst ||= pageToken === "" && applications.length === 0;
     context.directory.note(applications);
-    void providers.load(applications, isWanted);
+    void loadProviders(applications, isWanted);
     return page;
   });
+
+  /** One application after another. Never rejects. */
+  async function loadProviders(applications: readonly ApplicationJson[], isWanted: () => boolean): Promise<void> {
+    for (const { publicKey = "" } of applications) {
+      if (!isWanted()) return;
+      providers.set(publicKey, await findProviders(api, publicKey).catch(() => "unknown"));
+      update();
+    }
+  }
 
   const creation = createForm(context, {
     ...{ id: "creation", method: "ApplicationService/CreateApplication", button: "Create the application" },
@@ -71,8 +73,7 @@ export function createApplicationsView(context: ViewContext): View {
         <p class="hint">Only the name is needed; the rest can be changed later.</p>
         ${creation.render()}
       </details>
-      ${problemNotice(found)} ${listOf(found.value, providers.of)} ${busyNotice(found)}
-      ${pager(found)}`,
+      ${pageView(found, (page) => listOf(page, providersOf))}`,
   };
 }
 
@@ -95,9 +96,7 @@ function createdView(publicKey: string, privateKey: string): TemplateResult {
 
 type ProvidersOf = (publicKey: string) => string;
 
-function listOf(value: ListApplicationsResponseJson | undefined, providersOf: ProvidersOf) {
-  if (value === undefined) return nothing;
-  const { applications = [] } = value;
+function listOf({ applications = [] }: ListApplicationsResponseJson, providersOf: ProvidersOf): TemplateResult {
   if (applications.length > 0) return dataTable("Applications", columnsFor(providersOf), applications);
   return html`<p>There is no application yet. Create one above.</p>`;
 }
@@ -141,38 +140,15 @@ function links({ publicKey = "", displayName = "" }: ApplicationJson): TemplateR
     <a href=${addressOf("try", { publicKey })} aria-label="Try a call of ${name}">Try</a>`;
 }
 
-/** Cache of the providers at which applications have OAuth clients. */
-interface ApplicationProviders {
-  /** Loads the providers of each application, one after another, while they are wanted. Never rejects. */
-  load(applications: readonly ApplicationJson[], isWanted: () => boolean): Promise<void>;
-  /** The providers of one application as text. */
-  readonly of: (publicKey: string) => string;
-}
-
 /** Providers listed for one application; the text says when there are more. */
 const MAX_PROVIDERS = 20;
 
-/** @param onChange called for each answer. */
-function createApplicationProviders(api: Api, onChange: () => void): ApplicationProviders {
-  const known = new Map<string, string>();
-
-  async function ask(publicKey: string): Promise<string> {
-    const request = { publicKey, pageSize: MAX_PROVIDERS };
-    const { oauthClients = [], nextPageToken } = await api.call("OAuthClientService/ListOAuthClients", request);
-    const names = oauthClients.map(nameOf).join(", ");
-    return names === "" ? "none" : `${names}${nextPageToken ? " and more" : ""}`;
-  }
-
-  return {
-    async load(applications, isWanted) {
-      for (const { publicKey = "" } of applications) {
-        if (!isWanted()) return;
-        known.set(publicKey, await ask(publicKey).catch(() => "unknown"));
-        onChange();
-      }
-    },
-    of: (publicKey) => known.get(publicKey) ?? "…",
-  };
+/** The providers at which an application has an OAuth client, as text. */
+async function findProviders(api: Api, publicKey: string): Promise<string> {
+  const request = { publicKey, pageSize: MAX_PROVIDERS };
+  const { oauthClients = [], nextPageToken } = await api.call("OAuthClientService/ListOAuthClients", request);
+  const names = oauthClients.map(nameOf).join(", ");
+  return names === "" ? "none" : `${names}${nextPageToken ? " and more" : ""}`;
 }
 
 function nameOf({ providerName = "", refusedTime }: OAuthClientJson): string {

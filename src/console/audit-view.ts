@@ -1,20 +1,10 @@
 import type { AuditRecordJson, ListAuditRecordsResponseJson } from "../../gen/relay/admin/v1/audit_pb.js";
 import { applicationLink, type Directory } from "./directory.js";
-import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { html, type TemplateResult } from "./lit-html.js";
 import { createPagedList } from "./loading.js";
 import { createSearchForm, type SearchField } from "./search-form.js";
 import { timeMember, visibleText } from "./text.js";
-import {
-  busyNotice,
-  type Column,
-  dataTable,
-  moment,
-  pager,
-  problemNotice,
-  stateMark,
-  type View,
-  type ViewContext,
-} from "./view.js";
+import { type Column, dataTable, moment, pageView, stateMark, type View, type ViewContext } from "./view.js";
 
 const PAGE_SIZE = 50;
 
@@ -48,8 +38,7 @@ export function createAuditView(context: ViewContext): View {
     },
     leave: found.clear,
     render: () => html`<h1 tabindex="-1">Audit trail</h1>
-      ${search.render()} ${problemNotice(found)} ${found.value === undefined ? nothing : listOf(found.value, isNarrowed(), directory)}
-      ${busyNotice(found)} ${pager(found)}`,
+      ${search.render()} ${pageView(found, (page) => listOf(page, isNarrowed(), directory))}`,
   };
 }
 

@@ -9,57 +9,55 @@ import { outcomeOf, targetOf } from "./call-tables.js";
 import { applicationLink, type Directory } from "./directory.js";
 import { liveCallFrom, msFrom } from "./frames.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { createLoader, type Loader, undefinedIfMissing } from "./loading.js";
+import { askUntil, createLoader, type Loading, undefinedIfMissing } from "./loading.js";
 import { remedyView } from "./remedy.js";
 import { addressOf, msText, visibleText } from "./text.js";
 import { busyNotice, messageText, moment, problemNotice, step, term, type View, type ViewContext } from "./view.js";
 
 /** Live calls appear before their record is written, which takes half a second, or two under load. */
-const ASK_AGAIN_MS = 1000;
 const MAX_ASKS = 10;
 
 /** The record of one call. Asks again for up to ten seconds if the record is not written yet. */
 export function createCallView({ api, directory, update }: ViewContext): View {
-  let found = createLoader<CallRecordJson | undefined>(update);
-  let asks = 0;
+  const found = createLoader<CallRecordJson | undefined>(update);
+  /** It was asked for, and there is no record yet. */
+  let isLate = false;
   let userId = "";
-  let timer: ReturnType<typeof setTimeout> | undefined;
-
-  async function ask(callId: string, own: typeof found): Promise<void> {
-    asks += 1;
-    await own.load(() => api.call("CallRecordService/GetCallRecord", { callId }).catch(undefinedIfMissing));
-    if (own !== found || own.value !== undefined || own.problem !== undefined || asks >= MAX_ASKS) return;
-    timer = setTimeout(() => void ask(callId, own), ASK_AGAIN_MS);
-  }
-
-  function stop(): void {
-    clearTimeout(timer);
-    found = createLoader<CallRecordJson | undefined>(update);
-    asks = 0;
-  }
 
   return {
     title: "Call record",
     enter(parameters) {
       userId = parameters.get("userId") ?? "";
-      void ask(parameters.get("callId") ?? "", found);
+      const callId = parameters.get("callId") ?? "";
+      const ask = () => api.call("CallRecordService/GetCallRecord", { callId }).catch(undefinedIfMissing);
+      void found.load((isWanted) =>
+        askUntil(MAX_ASKS, ask, (record) => {
+          if (!isWanted()) return true;
+          isLate = record === undefined;
+          update();
+          return !isLate;
+        }),
+      );
     },
-    leave: stop,
+    leave() {
+      isLate = false;
+      found.clear();
+    },
     render: () => html`<h1 tabindex="-1">Call record</h1>
       <p><a href="#/live">Back to the live calls</a></p>
-      ${problemNotice(found)} ${contentOf(found, { asks, directory, userId })}`,
+      ${problemNotice(found)} ${contentOf(found, { isLate, directory, userId })}`,
   };
 }
 
 function contentOf(
-  found: Loader<CallRecordJson | undefined>,
-  { asks, directory, userId }: { asks: number; directory: Directory; userId: string },
+  found: Loading<CallRecordJson | undefined>,
+  { isLate, directory, userId }: { isLate: boolean; directory: Directory; userId: string },
 ): TemplateResult | typeof nothing {
   if (found.value !== undefined) return recordView(found.value, directory, userId);
   if (found.problem !== undefined) return nothing;
-  if (asks <= 1 && found.isBusy) return busyNotice(found);
+  if (!isLate) return busyNotice(found);
   return html`<p role="status">${
-    asks < MAX_ASKS || found.isBusy
+    found.isBusy
       ? "This call is not recorded yet. Its record appears here as soon as it is."
       : "There is no record of this call: it was not recorded, was deleted to make room for newer ones, or its application was deleted."
   }</p>`;

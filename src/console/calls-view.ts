@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createPagedList } from "./loading.js";
 import { createSearchForm, type SearchField, type Sought } from "./search-form.js";
 import { timeMember } from "./text.js";
-import { busyNotice, pager, problemNotice, type View, type ViewContext } from "./view.js";
+import { pageView, type View, type ViewContext } from "./view.js";
 
 type Name = "publicKey" | "userId" | "providerName" | "errorType" | "requestId" | "from" | "until";
 
@@ -41,8 +41,7 @@ export function createCallsView(context: ViewContext): View {
     leave: found.clear,
     render: () => html`<h1 tabindex="-1">Recorded calls</h1>
       ${search.render()} ${lacksApplication(sought) ? html`<p role="status">Choose an application: each application has its own user ids.</p>` : nothing}
-      ${problemNotice(found)} ${found.value === undefined ? nothing : listOf(found.value, sought.userId)}
-      ${busyNotice(found)} ${pager(found)}`,
+      ${pageView(found, (page) => listOf(page, sought.userId))}`,
   };
 }
 

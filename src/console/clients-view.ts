@@ -9,13 +9,12 @@ import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { allPages, createLoader } from "./loading.js";
 import { addressOf, visibleText } from "./text.js";
 import {
-  busyNotice,
+  answerView,
   type Column,
   copyButton,
   dataTable,
   lasting,
   moment,
-  problemNotice,
   stateMark,
   type View,
   type ViewContext,
@@ -82,8 +81,7 @@ export function createClientsView(context: ViewContext): View {
       for (const each of [storing, removal, found]) each.clear();
     },
     render: () => html`<h1 tabindex="-1">OAuth clients</h1>
-      ${applicationLinks(context, publicKey, "clients")} ${problemNotice(found)} ${busyNotice(found)}
-      ${found.value === undefined ? nothing : listOf(found.value)}
+      ${applicationLinks(context, publicKey, "clients")} ${answerView(found, listOf)}
       ${
         found.value === undefined
           ? nothing

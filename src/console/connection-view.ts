@@ -13,13 +13,12 @@ import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader, type Loading } from "./loading.js";
 import { addressOf, visibleText } from "./text.js";
 import {
-  busyNotice,
+  answerView,
   type Column,
   dataTable,
   lasting,
   lengthText,
   moment,
-  problemNotice,
   stateMark,
   step,
   type View,
@@ -98,13 +97,12 @@ export function createConnectionView(context: ViewContext): View {
       forget();
     },
     render: () => html`<h1 tabindex="-1">Connection</h1>
-      ${applicationLinks(context, key.publicKey, isNew() ? "connection" : "")} ${problemNotice(found)} ${busyNotice(found)}
-      ${found.value === undefined || removal.isOver ? nothing : stateView(found.value, refreshing, context.directory)}
-      ${found.value === undefined || removal.isOver ? nothing : refreshesView(found.value)}
+      ${applicationLinks(context, key.publicKey, isNew() ? "connection" : "")}
       ${
         isNew() || removal.isOver
           ? nothing
-          : html`${callsView(calls, key)}
+          : html`${answerView(found, (connection) => html`${stateView(connection, refreshing, context.directory)} ${refreshesView(connection)}`)}
+      ${callsView(calls, key)}
       <section class="part"><h2>Webhooks sent</h2>${deliveries.render()}</section>`
       }
       ${part(isNew() ? "Store tokens or keys" : "Store new tokens or keys", "An existing connection is replaced.", storing)}
@@ -215,12 +213,13 @@ const CAUSES: Readonly<Record<string, string>> = {
 };
 
 function callsView(calls: Loading<ListCallRecordsResponseJson>, key: Key): TemplateResult {
-  const { callRecords = [], nextPageToken = "" } = calls.value ?? {};
-  const none = nextPageToken === "" ? "No call of this user is recorded." : "None among the newest calls.";
   return html`<section class="part">
     <h2>Its calls</h2>
-    ${problemNotice(calls)} ${calls.value === undefined ? busyNotice(calls) : nothing}
-    ${calls.value === undefined ? nothing : callRecords.length === 0 ? html`<p>${none}</p>` : recordTable("Its calls", callRecords, key.userId)}
+    ${answerView(calls, ({ callRecords = [], nextPageToken = "" }) =>
+      callRecords.length > 0
+        ? recordTable("Its calls", callRecords, key.userId)
+        : html`<p>${nextPageToken === "" ? "No call of this user is recorded." : "None among the newest calls."}</p>`,
+    )}
     <p><a href=${addressOf("calls", { ...key })}>All its calls</a></p>
   </section>`;
 }

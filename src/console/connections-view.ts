@@ -6,21 +6,10 @@ import type {
 import { stateOf, withoutRefresh } from "./connection-state.js";
 import { applicationLink, type Directory } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { ApiError, createPagedList, type Loading } from "./loading.js";
+import { ApiError, createPagedList } from "./loading.js";
 import { createSearchForm, type SearchField, type Sought } from "./search-form.js";
 import { addressOf, countText, visibleText } from "./text.js";
-import {
-  busyNotice,
-  type Column,
-  dataTable,
-  lasting,
-  moment,
-  pager,
-  problemNotice,
-  stateMark,
-  type View,
-  type ViewContext,
-} from "./view.js";
+import { type Column, dataTable, lasting, moment, pageView, stateMark, type View, type ViewContext } from "./view.js";
 
 /** Rows per page: quick to look through, and quick to lay out. */
 const PAGE_SIZE = 50;
@@ -75,8 +64,7 @@ export function createConnectionsView(context: ViewContext): View {
     },
     leave: found.clear,
     render: () => html`<h1 tabindex="-1">Connections</h1>
-      ${search.render()} ${problemNotice(found)} ${resultOf(found, isNarrowed(), directory)} ${busyNotice(found)}
-      ${pager(found)}`,
+      ${search.render()} ${pageView(found, (page) => listOf(page, isNarrowed(), directory))}`,
   };
 }
 
@@ -91,13 +79,11 @@ function requestFrom({ state, ...filter }: Sought<Name>): ListConnectionsRequest
   return state === "STATE_ACTIVE" || state === "STATE_REAUTHORIZATION_REQUIRED" ? { ...filter, state } : filter;
 }
 
-function resultOf(
-  { value }: Loading<ListConnectionsResponseJson>,
+function listOf(
+  { connections = [], nextPageToken = "" }: ListConnectionsResponseJson,
   isNarrowed: boolean,
   directory: Directory,
-): TemplateResult | typeof nothing {
-  if (value === undefined) return nothing;
-  const { connections = [], nextPageToken = "" } = value;
+): TemplateResult {
   if (connections.length > 0) return dataTable("Connections", connectionColumns(directory), connections);
   // A page may be empty without being the last (AIP-158).
   if (nextPageToken !== "") return html`<p>None on this page; later pages may have some.</p>`;
@@ -128,7 +114,7 @@ export function valuesOf({ originParameters = {} }: ConnectionJson): TemplateRes
 }
 
 /** Whether the token is refreshed, and if that fails, since when. */
-export function refreshOf(connection: ConnectionJson) {
+function refreshOf(connection: ConnectionJson) {
   const { state, hasRefreshToken, refreshFailureCount = 0, lastRefreshFailure = "" } = connection;
   if (state !== "STATE_ACTIVE") return "Ended";
   if (!hasRefreshToken) return withoutRefresh(connection);

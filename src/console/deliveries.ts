@@ -4,9 +4,9 @@ import type {
   WebhookDeliveryJson,
 } from "../../gen/relay/admin/v1/webhook_pb.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { createLoader } from "./loading.js";
+import { askUntil, createLoader } from "./loading.js";
 import { visibleText } from "./text.js";
-import { busyNotice, type Column, dataTable, moment, problemNotice, stateMark, type ViewContext } from "./view.js";
+import { answerView, type Column, dataTable, moment, stateMark, type ViewContext } from "./view.js";
 
 /** Delivery log of an application's webhook events, or of those about one connection. */
 export interface Deliveries {
@@ -18,32 +18,26 @@ export interface Deliveries {
 }
 
 const ROWS = 20;
-const ASK_AGAIN_MS = 1000;
 const MAX_ASKS = 20;
 
 /** Empty until it is loaded. */
 export function createDeliveries({ api, update }: ViewContext): Deliveries {
   const found = createLoader<ListWebhookDeliveriesResponseJson>(update);
-  let generation = 0;
-
-  const load = (filter: ListWebhookDeliveriesRequestJson) =>
-    found.load(() => api.call("WebhookService/ListWebhookDeliveries", { ...filter, pageSize: ROWS }));
+  const ask = (filter: ListWebhookDeliveriesRequestJson) =>
+    api.call("WebhookService/ListWebhookDeliveries", { ...filter, pageSize: ROWS });
 
   return {
-    load,
-    async watch(filter, eventId) {
-      const own = generation;
-      for (let asks = 0; asks < MAX_ASKS && own === generation; asks += 1) {
-        await load(filter);
-        if (found.value?.webhookDeliveries?.some((each) => each.eventId === eventId)) return;
-        await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
-      }
-    },
-    clear() {
-      generation += 1;
-      found.clear();
-    },
-    render: () => html`${problemNotice(found)} ${found.value === undefined ? busyNotice(found) : listOf(found.value)}`,
+    load: (filter) => found.load(() => ask(filter)),
+    watch: (filter, eventId) =>
+      found.load((isWanted) =>
+        askUntil(
+          MAX_ASKS,
+          () => ask(filter),
+          ({ webhookDeliveries = [] }) => !isWanted() || webhookDeliveries.some((each) => each.eventId === eventId),
+        ),
+      ),
+    clear: found.clear,
+    render: () => answerView(found, listOf),
   };
 }
 

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError } from "./loading.js";
-import type { Picker, PickerOptions } from "./picker.js";
+import { createPicker, type Picker, type PickerOptions } from "./picker.js";
 import { instantFrom, localFrom, visibleText } from "./text.js";
 
 /** One field of a form. */
@@ -19,6 +19,7 @@ export interface Field {
   readonly choices?: ReadonlyArray<readonly [value: string, label: string]>;
   /** Search function for suggestions; makes the field a picker. */
   readonly find?: PickerOptions["find"];
+  readonly labelOf?: PickerOptions["labelOf"];
   readonly isWide?: boolean;
 }
 
@@ -45,9 +46,40 @@ export function userField(find: PickerOptions["find"]): Field {
   return { name: "userId", label: "User id", hint, find };
 }
 
-export interface FieldState {
-  /** Id of the form. */
-  readonly id: string;
+/** Renders the fields of a form. */
+export interface FieldViews {
+  /** @param problem why the value is wrong; undefined when it is not. */
+  render(field: Field, value: string, problem: string | undefined): TemplateResult;
+  /** Forgets what was typed into pickers and found by them. */
+  clear(): void;
+}
+
+/**
+ * @param formId id of the form.
+ * @param update called when a field must be rendered again.
+ * @param change called with each new value.
+ */
+export function createFieldViews(formId: string, update: () => void, change: FieldState["change"]): FieldViews {
+  const pickers = new Map<string, Picker>();
+
+  function pickerOf({ name, find, labelOf }: Field): Picker | undefined {
+    if (find === undefined) return undefined;
+    const own = { id: `${formId}-${name}`, find, onValue: (value: string) => change(name, value) };
+    const picker = pickers.get(name) ?? createPicker(update, { ...own, ...(labelOf && { labelOf }) });
+    pickers.set(name, picker);
+    return picker;
+  }
+
+  return {
+    render: (field, value, problem) =>
+      fieldView(field, `${formId}-${field.name}`, { value, problem, change, picker: pickerOf(field) }),
+    clear() {
+      for (const picker of pickers.values()) picker.clear();
+    },
+  };
+}
+
+interface FieldState {
   readonly value: string;
   readonly problem: string | undefined;
   readonly change: (name: string, value: string) => void;
@@ -57,9 +89,8 @@ export interface FieldState {
 
 type Input = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
-export function fieldView(field: Field, state: FieldState): TemplateResult {
-  const { kind = "line", name, label, hint, isWide } = field;
-  const id = `${state.id}-${name}`;
+function fieldView(field: Field, id: string, state: FieldState): TemplateResult {
+  const { kind = "line", label, hint, isWide } = field;
   const notes = html`${hint === undefined ? nothing : html`<span class="hint" id="${id}-hint">${hint}</span>`}
     <span class="problem" id="${id}-wrong">${state.problem === undefined ? nothing : visibleText(state.problem)}</span>`;
   if (kind === "flag") return tickView(field, id, state, notes);
@@ -193,8 +224,9 @@ export const lines = {
 /** Parses `name=value` lines. Throws ApiError. */
 export function pairsFrom(text: string | undefined, path: string): Record<string, string> {
   const pairs = lines.read(text).map((line) => line.split(/=(.*)/s, 2));
-  if (pairs.every(([name, value]) => name !== "" && value !== undefined)) return Object.fromEntries(pairs);
-  throw new ApiError("invalid_argument", "Each line must be name=value, such as subdomain=acme.", path);
+  const isOnce = new Set(pairs.map(([name]) => name)).size === pairs.length;
+  if (isOnce && pairs.every(([name, value]) => name !== "" && value !== undefined)) return Object.fromEntries(pairs);
+  throw new ApiError("invalid_argument", "Each line must be name=value, such as subdomain=acme, each name once.", path);
 }
 
 /** Parses a 32-bit integer; empty is 0. Throws ApiError. */

@@ -12,7 +12,7 @@ import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { createSearchForm, type SearchField } from "./search-form.js";
 import { msText, rateText, shareText, visibleText } from "./text.js";
-import { busyNotice, type Column, dataTable, problemNotice, term, type View, type ViewContext } from "./view.js";
+import { answerView, type Column, dataTable, term, type View, type ViewContext } from "./view.js";
 
 type Name = "period" | "publicKey" | "providerName";
 
@@ -58,7 +58,7 @@ export function createFiguresView(context: ViewContext): View {
       found.clear();
     },
     render: () => html`<h1 tabindex="-1">Figures</h1>
-      ${search.render()} ${problemNotice(found)} ${found.value === undefined ? busyNotice(found) : figuresView(found.value, directory)}`,
+      ${search.render()} ${answerView(found, (figures) => figuresView(figures, directory))}`,
   };
 }
 

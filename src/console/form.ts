@@ -1,9 +1,8 @@
 import { type ActionName, type Command, commandFor } from "./commands.js";
-import { type Field, fieldOf, fieldView, type Values } from "./field.js";
+import { createFieldViews, type Field, fieldOf, type Values } from "./field.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader } from "./loading.js";
 import type { Methods } from "./methods.js";
-import { createPicker, type Picker } from "./picker.js";
 import { visibleText } from "./text.js";
 import { copyButton, type ViewContext } from "./view.js";
 
@@ -55,7 +54,7 @@ export function createForm<Name extends ActionName>(
   let typed: Values = {};
   /** What was stored when the user began to type. */
   let base: Values | undefined;
-  const pickers = new Map<string, Picker>();
+  const views = createFieldViews(options.id, update, change);
   /** Incremented by `clear()`: answers to earlier requests are ignored. */
   let generation = 0;
 
@@ -81,15 +80,6 @@ export function createForm<Name extends ActionName>(
     base ??= options.stored?.();
     typed = { ...typed, [name]: value };
     update();
-  }
-
-  /** The picker of a field that has `find`, created on first use. */
-  function pickerOf({ name, find }: Field): Picker | undefined {
-    if (find === undefined) return undefined;
-    const own = { id: `${options.id}-${name}`, find, onValue: (value: string) => change(name, value) };
-    const picker = pickers.get(name) ?? createPicker(update, own);
-    pickers.set(name, picker);
-    return picker;
   }
 
   async function send(): Promise<TemplateResult> {
@@ -150,7 +140,7 @@ export function createForm<Name extends ActionName>(
       generation += 1;
       typed = {};
       base = undefined;
-      for (const picker of pickers.values()) picker.clear();
+      views.clear();
       sent.clear();
     },
     render() {
@@ -167,7 +157,7 @@ export function createForm<Name extends ActionName>(
       return html`<form id=${id} class="call" novalidate aria-label=${button} @submit=${submit}>
           <fieldset class="plain" ?disabled=${!isAllowed} aria-describedby="${id}-reason">
             <div class="fields">
-              ${fields.map((field) => fieldView(field, { id, value: values[field.name] ?? "", change, problem: field === wrong ? sent.problem : undefined, picker: pickerOf(field) }))}
+              ${fields.map((field) => views.render(field, values[field.name] ?? "", field === wrong ? sent.problem : undefined))}
             </div>
             <p class="actions">
               <button type="submit" class=${sure === undefined ? "main" : "danger"} ?disabled=${sent.isBusy}>${button}</button>
@@ -218,11 +208,6 @@ export function notice(text: unknown): TemplateResult {
   return html`<p class="notice">${text}</p>`;
 }
 
-/** Names of the members of `base` whose value in `values` is different. Pure. */
-export function changedNames(values: Values, base: Values): readonly string[] {
-  return Object.keys(base).filter((name) => values[name] !== undefined && values[name] !== base[name]);
-}
-
 /**
  * The update mask that names only the changed fields, so that concurrent changes to other fields are kept. Throws
  * ApiError when nothing was changed.
@@ -230,7 +215,8 @@ export function changedNames(values: Values, base: Values): readonly string[] {
  * @param others further fields to write.
  */
 export function changeMask(values: Values, base: Values, others: readonly string[]): string {
-  const names = [...changedNames(values, base), ...others];
+  const changed = Object.keys(base).filter((name) => values[name] !== undefined && values[name] !== base[name]);
+  const names = [...changed, ...others];
   if (names.length > 0) return names.join();
   throw new ApiError("invalid_argument", "Nothing was changed.");
 }

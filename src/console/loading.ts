@@ -77,6 +77,20 @@ export function undefinedIfMissing(error: unknown): undefined {
   throw error;
 }
 
+const ASK_AGAIN_MS = 1000;
+
+/** Asks once a second until an answer is enough, for so many times. Resolves to the last answer; rejects as `ask` does. */
+export async function askUntil<Answer>(
+  times: number,
+  ask: () => Promise<Answer>,
+  isEnough: (answer: Answer) => boolean,
+): Promise<Answer> {
+  const answer = await ask();
+  if (times <= 1 || isEnough(answer)) return answer;
+  await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+  return askUntil(times - 1, ask, isEnough);
+}
+
 /** Fetches a whole list, page by page (AIP-158). Rejects as `ask` does. */
 export async function allPages<Page extends { readonly nextPageToken?: string }>(
   ask: (page: { readonly pageSize: number; readonly pageToken: string }) => Promise<Page>,

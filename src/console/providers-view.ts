@@ -1,9 +1,9 @@
 import type { ProviderEntryJson } from "../../gen/relay/admin/v1/provider_service_pb.js";
 import { allProviders, documentationLink } from "./directory.js";
-import { html, nothing } from "./lit-html.js";
+import { html, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { countText, visibleText } from "./text.js";
-import { busyNotice, type Column, dataTable, problemNotice, type View, type ViewContext } from "./view.js";
+import { answerView, type Column, dataTable, type View, type ViewContext } from "./view.js";
 
 /** The relay's providers, filtered while typing. */
 export function createProvidersView({ api, update }: ViewContext): View {
@@ -21,19 +21,21 @@ export function createProvidersView({ api, update }: ViewContext): View {
       void found.load(() => allProviders(api));
     },
     leave: found.clear,
-    render() {
-      const rows = (found.value ?? []).filter((entry) => isWanted(entry, wanted.trim().toLowerCase()));
-      return html`<h1 tabindex="-1">Providers</h1>
+    render: () =>
+      html`<h1 tabindex="-1">Providers</h1>
         <form class="filter" role="search" aria-label="Providers" @submit=${(event: Event) => event.preventDefault()}>
           <p>
             <label for="wanted">Name or origin contains</label>
             <input id="wanted" .value=${wanted} @input=${narrow} autocomplete="off" spellcheck="false" />
           </p>
         </form>
-        ${problemNotice(found)} ${busyNotice(found)}
-        ${found.value === undefined ? nothing : html`<p role="status">${countText(rows.length, "provider")}</p>${dataTable("Providers", COLUMNS, rows)}`}`;
-    },
+        ${answerView(found, (entries) => listOf(entries, wanted.trim().toLowerCase()))}`,
   };
+}
+
+function listOf(entries: readonly ProviderEntryJson[], wanted: string): TemplateResult {
+  const rows = entries.filter((entry) => isWanted(entry, wanted));
+  return html`<p role="status">${countText(rows.length, "provider")}</p>${dataTable("Providers", COLUMNS, rows)}`;
 }
 
 function isWanted({ provider }: ProviderEntryJson, wanted: string): boolean {

@@ -1,6 +1,6 @@
-import { type Field, fieldView } from "./field.js";
+import { createFieldViews, type Field } from "./field.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { choicesWith, createPicker, type Picker } from "./picker.js";
+import { choicesWith } from "./picker.js";
 import { ERROR_TYPES } from "./remedy.js";
 import { NARROW, navigate, type ViewContext } from "./view.js";
 
@@ -49,21 +49,16 @@ export function createSearchForm<Name extends string>(
     values = { ...values, [name]: value };
     update();
   };
-  const finders = {
-    application: directory.findApplications,
-    provider: directory.findProviders,
-    user: (text: string) => directory.findUsers(values["publicKey"] ?? "", text),
-    errorType: async (text: string) => choicesWith(ERROR_TYPES, text),
+  const views = createFieldViews("search", update, change);
+  const kinds: Readonly<Record<NonNullable<SearchField["kind"]>, Partial<Field>>> = {
+    line: {},
+    time: { kind: "time" },
+    choice: { kind: "choice" },
+    application: { find: directory.findApplications, labelOf: directory.applicationName },
+    provider: { find: directory.findProviders },
+    user: { find: (text) => directory.findUsers(values["publicKey"] ?? "", text) },
+    errorType: { find: async (text) => choicesWith(ERROR_TYPES, text) },
   };
-  const pickers = new Map<string, Picker>(
-    fields.flatMap(({ name, kind = "line" }) => {
-      const find = finders[kind as keyof typeof finders];
-      if (find === undefined) return [];
-      const labelOf = kind === "application" ? { labelOf: directory.applicationName } : {};
-      const options = { id: `search-${name}`, find, onValue: (value: string) => change(name, value), ...labelOf };
-      return [[name, createPicker(update, options)]];
-    }),
-  );
 
   function submit(event: SubmitEvent): void {
     event.preventDefault();
@@ -74,19 +69,18 @@ export function createSearchForm<Name extends string>(
     navigate(view, Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value.trim()])));
   }
 
-  function fieldOf({ name, label: text, kind, choices = [] }: SearchField): TemplateResult {
-    const field = { name, label: text, choices, kind: kind === "time" || kind === "choice" ? kind : "line" } as const;
+  function fieldOf({ kind = "line", ...field }: SearchField): TemplateResult {
+    const { name } = field;
     const value = values[name] ?? "";
     // Only after the search: text being typed is incomplete.
     const isUnknown = kind === "errorType" && value !== "" && sought[name] === value && !isErrorType(value);
     const problem = isUnknown ? "There is no error type with this name." : undefined;
-    const state = { value, problem, picker: pickers.get(name) };
-    return fieldView(field, { id: "search", change, ...state });
+    return views.render({ ...field, ...kinds[kind] }, value, problem);
   }
 
   return {
     enter(parameters) {
-      for (const picker of pickers.values()) picker.clear();
+      views.clear();
       const asked = Object.fromEntries(fields.map(({ name }) => [name, parameters.get(name) ?? ""])) as Sought<Name>;
       sought = asked;
       values = asked;

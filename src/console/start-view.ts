@@ -11,7 +11,7 @@ import { figureTable } from "./figures-view.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import { addressOf, countText, visibleText } from "./text.js";
-import { busyNotice, lasting, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
+import { answerView, lasting, stateMark, type View, type ViewContext } from "./view.js";
 
 /** Refresh interval while the view is shown, in milliseconds. */
 const EVERY_MS = 60_000;
@@ -45,11 +45,11 @@ export function createStartView({ api, directory, update }: ViewContext): View {
       ${begun.value === undefined ? nothing : firstSteps(begun.value)}
       <section aria-labelledby="attention">
         <h2 id="attention">What needs attention</h2>
-        ${problemNotice(overview)} ${overview.value === undefined ? busyNotice(overview) : attentionList(overview.value, directory)}
+        ${answerView(overview, (value) => attentionList(value, directory))}
       </section>
       <section aria-labelledby="hour">
         <h2 id="hour">The last hour</h2>
-        ${problemNotice(figures)} ${figures.value === undefined ? busyNotice(figures) : figureTable(figures.value)}
+        ${answerView(figures, figureTable)}
         <p class="actions"><a href="#/figures">All figures</a> <a href="#/calls">Recorded calls, and why they failed</a></p>
       </section>
       ${overview.value === undefined ? nothing : html`<p class="hint">Relay ${visibleText(overview.value.version ?? "")} on Node.js ${visibleText(overview.value.nodeVersion ?? "")}.</p>`}`,

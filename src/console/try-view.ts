@@ -1,12 +1,11 @@
 import type { ExplainCallResponseJson } from "../../gen/relay/admin/v1/call_pb.js";
 import type { ProviderJson } from "../../gen/relay/admin/v1/provider_pb.js";
 import type { CallRequestJson, ResultRowJson } from "../../gen/relay/v1/relay_pb.js";
-import { documentationLink } from "./directory.js";
+import { type Directory, documentationLink } from "./directory.js";
 import { explanationView } from "./explanation-view.js";
-import { type Field, fieldView } from "./field.js";
+import { createFieldViews, type Field } from "./field.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
-import { createPicker, type Picker, type PickerOptions } from "./picker.js";
 import { type CallForm, EMPTY_FORM, readCall, type Snippet, snippetsFor } from "./snippets.js";
 import { countText, visibleLines, visibleText } from "./text.js";
 import { busyNotice, copyButton, problemNotice, stateMark, type View, type ViewContext } from "./view.js";
@@ -28,21 +27,12 @@ export function createTryView(context: ViewContext): View {
   let wrong: { readonly field: keyof CallForm; readonly problem: string } | undefined;
   let snippet = "curl";
 
-  function change(field: keyof CallForm, value: string): void {
-    form = { ...form, [field]: value };
+  const views = createFieldViews("try", update, (name, value) => {
+    form = { ...form, [name]: value };
     update();
-  }
-
-  const pick = (
-    field: keyof CallForm,
-    find: PickerOptions["find"],
-    labelOf: PickerOptions["labelOf"] = (value) => value,
-  ) => createPicker(update, { id: `try-${field}`, find, labelOf, onValue: (value) => change(field, value) });
-  const pickers: Partial<Record<keyof CallForm, Picker>> = {
-    publicKey: pick("publicKey", directory.findApplications, directory.applicationName),
-    userId: pick("userId", (text) => directory.findUsers(form.publicKey, text)),
-    providerName: pick("providerName", directory.findProviders),
-  };
+  });
+  const fieldOf = (field: CallField) =>
+    views.render(field, form[field.name], wrong?.field === field.name ? wrong.problem : undefined);
 
   async function attempt(ask: typeof explain): Promise<void> {
     const read = readCall(form);
@@ -57,13 +47,6 @@ export function createTryView(context: ViewContext): View {
     document.getElementById(tried.value?.row === undefined ? "explanation" : "row")?.focus();
   }
 
-  function fieldOf(field: CallField): TemplateResult {
-    const problem = wrong?.field === field.name ? wrong.problem : undefined;
-    const onChange = (name: string, value: string) => change(name as keyof CallForm, value);
-    const state = { value: form[field.name], problem, picker: pickers[field.name] };
-    return fieldView(field, { id: "try", change: onChange, ...state });
-  }
-
   /** Enter explains the call, since explaining has no side effects. */
   function callForm(): TemplateResult {
     const { mayPerform } = session;
@@ -72,7 +55,7 @@ export function createTryView(context: ViewContext): View {
       void attempt(explain);
     };
     return html`<form class="call" @submit=${submit}>
-      <div class="fields">${[...FIELDS, methodField(form.method), urlField(directory.providerOf(form.providerName))].map(fieldOf)}</div>
+      <div class="fields">${callFields(form, () => form.publicKey, directory).map(fieldOf)}</div>
       <details ?open=${wrong !== undefined || form.payload !== "" || form.headers !== ""}>
         <summary>Payload, headers, private key</summary>
         ${MORE_FIELDS.map(fieldOf)}
@@ -207,16 +190,21 @@ const METHODS = [
 /** A field of the form. */
 type CallField = Field & { readonly name: keyof CallForm };
 
-const FIELDS: readonly CallField[] = [
-  { name: "publicKey", label: "Application" },
-  { name: "userId", label: "User id" },
-  { name: "providerName", label: "Provider" },
-];
-
-/** @param method the chosen method; it may be missing from the list when it comes from a call record. */
-function methodField(method: string): CallField {
+function callFields(
+  { method, providerName }: CallForm,
+  publicKey: () => string,
+  directory: Directory,
+): readonly CallField[] {
+  const { findApplications: find, applicationName: labelOf, findProviders, findUsers, providerOf } = directory;
+  // The chosen method may be missing from the list when it comes from a call record.
   const choices = [...new Set([...METHODS, method])].map((each) => [each, each] as const);
-  return { name: "method", label: "Method", kind: "choice", choices };
+  return [
+    { name: "publicKey", label: "Application", find, labelOf },
+    { name: "userId", label: "User id", find: (text) => findUsers(publicKey(), text) },
+    { name: "providerName", label: "Provider", find: findProviders },
+    { name: "method", label: "Method", kind: "choice", choices },
+    urlField(providerOf(providerName)),
+  ];
 }
 
 const MORE_FIELDS: readonly CallField[] = [

@@ -45,8 +45,22 @@ export function busyNotice({ isBusy }: Pick<Loading<unknown>, "isBusy">): Templa
   return html`<p class="hint" role="status">${isBusy ? "Loading…" : ""}</p>`;
 }
 
+/** The answer, or that it is awaited; and why the last request failed. */
+export function answerView<Value>(found: Loading<Value>, show: (value: Value) => unknown): TemplateResult {
+  return html`${problemNotice(found)} ${found.value === undefined ? busyNotice(found) : show(found.value)}`;
+}
+
+/** One page of a list, with buttons for the others. */
+export function pageView<Page extends { readonly nextPageToken?: string }>(
+  found: PagedList<Page>,
+  show: (page: Page) => unknown,
+): TemplateResult {
+  return html`${problemNotice(found)} ${found.value === undefined ? nothing : show(found.value)} ${busyNotice(found)}
+    ${pager(found)}`;
+}
+
 /** Buttons for the previous and the next page, where there are any. */
-export function pager({ value, isBusy, back, forward }: PagedList<{ nextPageToken?: string }>) {
+function pager({ value, isBusy, back, forward }: PagedList<{ readonly nextPageToken?: string }>) {
   if (value === undefined) return nothing;
   const { tokens, nextPageToken = "" } = value;
   if (tokens.length === 1 && nextPageToken === "") return nothing;

@@ -5,7 +5,7 @@ import { createForm, notice, secretView } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { ApiError, createLoader } from "./loading.js";
 import { countText, visibleText } from "./text.js";
-import { busyNotice, moment, problemNotice, stateMark, step, type View, type ViewContext } from "./view.js";
+import { answerView, moment, stateMark, step, type View, type ViewContext } from "./view.js";
 
 /** The webhook that notifies an application about its connections. */
 export function createWebhookView(context: ViewContext): View {
@@ -64,8 +64,7 @@ export function createWebhookView(context: ViewContext): View {
       for (const each of [setting, removal, testing, deliveries, found]) each.clear();
     },
     render: () => html`<h1 tabindex="-1">Webhook</h1>
-      ${applicationLinks(context, publicKey, "webhook")} ${problemNotice(found)} ${busyNotice(found)}
-      ${found.value === undefined ? nothing : stateOf(found.value)}
+      ${applicationLinks(context, publicKey, "webhook")} ${answerView(found, stateOf)}
       ${part("Set it", nothing, setting)}
       ${found.value ? part("Try it", "Sends an event of the type webhook.test, like any other event but about no connection.", testing) : nothing}
       <section class="part"><h2>Last events</h2>${deliveries.render()}</section>

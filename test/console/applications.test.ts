@@ -268,6 +268,9 @@ describe("applications in the console", NEEDS_CHROMIUM, () => {
     await page.getByRole("button", { name: "Capture calls" }).click();
     await page.locator("#capture-minutes:focus").waitFor();
     expect(await page.locator("#capture-minutes-wrong").textContent()).toContain("duration must be");
+    await minutes.fill("5.5");
+    await page.getByRole("button", { name: "Capture calls" }).click();
+    await page.locator("#capture-minutes-wrong").getByText("duration must be a whole number.").waitFor();
     await minutes.fill("5");
     expect(await command(page, "Capture calls").textContent()).toBe(
       `relay app capture --minutes 5 ${application.publicKey}`,
