@@ -26,7 +26,7 @@ const LONG = [
   // Each function that is entered, noted by a breakpoint.
   "test/documents/architecture.test.ts",
   // They need Chromium, and take half a second of two cores for each page.
-  "test/{browser/*,console/{console,accessibility,applications,connection,find,first-hour,markup,provisioning,sign-in},examples/browser}.test.ts",
+  "test/{browser/*,console/{console,accessibility,applications,connection,find,first-hour,late-answers,markup,provisioning,sign-in},examples/browser}.test.ts",
 ];
 /** Packages of `npm run sdks`, with what tests they bring. */
 const SDKS = ["test/sdks/**"];

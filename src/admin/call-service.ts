@@ -123,12 +123,6 @@ function callFrom(
 /** Enough of a body to see what it is. */
 const BODY_START_BYTES = 4096;
 
-const REFRESHES: Readonly<Record<RefreshNeed, Refresh>> = {
-  none: Refresh.NONE,
-  beside: Refresh.BESIDE,
-  before: Refresh.BEFORE,
-};
-
 /** The message of an explanation, as the role may see it. @param now milliseconds since the epoch. */
 export function messageFromExplanation(
   explanation: Explanation,
@@ -145,7 +139,7 @@ export function messageFromExplanation(
     ...(permission?.callToken && { callTokenRules: verdictFrom(permission.callToken) }),
     ...(application &&
       connection && { connection: messageFromConnection(summaryFrom(connection, application.publicKey), now) }),
-    refresh: refresh === undefined ? Refresh.UNSPECIFIED : REFRESHES[refresh],
+    refresh: Refresh[(refresh?.toUpperCase() ?? "UNSPECIFIED") as Uppercase<RefreshNeed> | "UNSPECIFIED"],
     ...(request && { request: messageFromRequest(request, hiddenFieldsFor(role, provider)) }),
     ...(refusal && { refusal }),
   });

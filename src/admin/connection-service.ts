@@ -239,26 +239,14 @@ async function wholeMessage(
     refreshAttempts: attempts.map(({ at, outcome, cause, answer, durationMs }) =>
       create(RefreshAttemptSchema, {
         endTime: timestampFromMs(at),
-        outcome: Outcome[OUTCOMES[outcome]],
-        cause: Cause[CAUSES[cause]],
+        outcome: Outcome[outcome.toUpperCase() as Uppercase<AttemptOutcome>],
+        cause: Cause[cause.toUpperCase() as Uppercase<RefreshCause>],
         answer,
         duration: durationFromMs(durationMs),
       }),
     ),
   };
 }
-
-const OUTCOMES = { refreshed: "REFRESHED", failed: "FAILED", ended: "ENDED" } as const satisfies Record<
-  AttemptOutcome,
-  keyof typeof Outcome
->;
-const CAUSES = {
-  due: "DUE",
-  expired: "EXPIRED",
-  refused: "REFUSED",
-  requested: "REQUESTED",
-  abandoned: "ABANDONED",
-} as const satisfies Record<RefreshCause, keyof typeof Cause>;
 
 /** The state that is shown and filtered by. */
 function shownStateOf(connection: ConnectionSummary, now: number) {

@@ -25,7 +25,14 @@ interface ErrorJson {
 /** @param onUnauthenticated called when the relay no longer accepts the token (401). */
 export function createApi(token: string, onUnauthenticated: () => void): Api {
   async function post(method: string, contentType: string, body: BodyInit, signal?: AbortSignal): Promise<Response> {
-    const response = await send(method, token, contentType, body, signal);
+    const headers = {
+      authorization: `Bearer ${token}`,
+      "content-type": contentType,
+      "connect-protocol-version": "1",
+    };
+    const options = { method: "POST", headers, body, credentials: "omit", redirect: "error" } as const;
+    const url = `/relay.admin.v1.${method}`;
+    const response = await fetch(url, { ...options, signal: signal ?? null }).catch(failUnanswered);
     if (response.status === 401) onUnauthenticated();
     if (response.ok) return response;
     throw errorFrom(await response.json().catch(() => ({})), response.status);
@@ -50,22 +57,6 @@ export function createApi(token: string, onUnauthenticated: () => void): Api {
 
 /** Shown when a request gets no answer. */
 export const NO_ANSWER = "The relay does not answer: check that it is running, and check the network.";
-
-async function send(
-  method: string,
-  token: string,
-  contentType: string,
-  body: BodyInit,
-  signal: AbortSignal | undefined,
-): Promise<Response> {
-  const headers = {
-    authorization: `Bearer ${token}`,
-    "content-type": contentType,
-    "connect-protocol-version": "1",
-  };
-  const options = { method: "POST", headers, body, credentials: "omit", redirect: "error" } as const;
-  return fetch(`/relay.admin.v1.${method}`, { ...options, signal: signal ?? null }).catch(failUnanswered);
-}
 
 /** Replaces the browser's own message ("Failed to fetch"), which would not help the user. */
 function failUnanswered(): never {
