@@ -179,6 +179,28 @@ describe.skipIf(POSTGRES_URL === undefined)("transactions that are in each other
     expect((await store.applications.list()).map(({ name }) => name)).toEqual(["++", "++"]);
     expect(waiting).toBe(3);
   });
+
+  it("use up a link only once they have its application, as a change of the application does", async () => {
+    const store = await open(database.url, 30_000);
+    const application = applicationForTest(sealer);
+    await store.applications.create(application);
+    const ticket = {
+      browser: "",
+      applicationId: application.id,
+      userId: "u",
+      payload: Buffer.from(""),
+      expiresAt: NOW + 1,
+    };
+    const link = { ...ticket, id: "link", kind: "LINK" } as const;
+    await store.tickets.add(link, 1, NOW);
+    await database.query("BEGIN; SELECT * FROM applications FOR UPDATE");
+    const added = store.tickets.add({ ...ticket, id: "session", kind: "SESSION" }, 1, NOW, link);
+    const waiting = "SELECT pid FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))";
+    await expect.poll(() => database.query(waiting)).toHaveLength(1);
+    await expect(database.query("SELECT * FROM tickets FOR UPDATE NOWAIT")).resolves.toHaveLength(1);
+    await database.query("ROLLBACK");
+    expect(await added).toBe(true);
+  });
 });
 
 describe.skipIf(POSTGRES_URL === undefined)("openPostgresStore()", () => {
