@@ -52,7 +52,7 @@ export function createForm<Name extends ActionName>(
   const isAllowed = session.mayPerform || options.method === "CallService/ExplainCall";
   const sent = createLoader<TemplateResult>(update);
   let typed: Values = {};
-  /** What was stored when the user began to type. */
+  /** What was stored when the user began to type, or as the last save left it. */
   let base: Values | undefined;
   const views = createFieldViews(options.id, update, change);
   /** Incremented by `clear()`: answers to earlier requests are ignored. */
@@ -112,7 +112,8 @@ export function createForm<Name extends ActionName>(
     typed = Object.fromEntries(
       Object.entries(typed).filter(([name, value]) => value !== given[name] || !isSpent(name)),
     );
-    base = undefined;
+    // What was typed since is based on the answer.
+    base = Object.keys(typed).length === 0 ? undefined : options.stored?.();
     update();
   }
 

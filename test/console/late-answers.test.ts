@@ -72,6 +72,28 @@ describe("what is typed into a form of the console", NEEDS_CHROMIUM, () => {
       .toMatchObject({ name: "After", accentColor: "#1a73e8" });
   });
 
+  it("is not saved over what somebody else has stored since, though typed while what was typed before is saved", async () => {
+    const application = await world.harness.createApplication();
+    const { applications } = world.harness.store;
+    const page = await world.openView("Providers");
+    await go(page, addressOf("application", application));
+    await nameOf(page).fill("After");
+    const release = await holdNext(page, "UpdateApplication");
+    await press(page, "Save");
+    await page.getByText("Working…").waitFor();
+    await page.getByLabel("Colour of its mark").fill("#222222");
+    await release();
+    await page.getByText("Saved.").waitFor();
+    await applications.update(application.publicKey, { accentColor: "#999999" }, Date.now());
+    const reload = await holdNext(page, "GetApplication");
+    await press(page, "Capture calls");
+    await page.getByText("Capturing has started.").waitFor();
+    await reload();
+    await press(page, "Save");
+    await page.getByRole("alert").getByText("changed").waitFor();
+    expect(await applications.findByPublicKey(application.publicKey)).toMatchObject({ accentColor: "#999999" });
+  });
+
   it("stays when the answer about its webhook comes", async () => {
     const application = await world.harness.createApplication();
     const page = await world.openView("Providers");
