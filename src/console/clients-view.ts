@@ -40,7 +40,9 @@ export function createClientsView(context: ViewContext): View {
     requestFrom: (values, stored) => {
       const { providerName } = values;
       const client = clientAt(providerName);
-      const known = providerName === stored["providerName"] ? stored : valuesFromClient(client);
+      // A client that was deleted here is stored as a new one.
+      const isKnown = client !== undefined && providerName === stored["providerName"];
+      const known = isKnown ? stored : valuesFromClient(client);
       const forgets = client?.hasClientSecret === true && values["isPublic"] === "yes";
       return {
         oauthClient: { ...clientFromValues(values), publicKey, etag: known["etag"] ?? "" },

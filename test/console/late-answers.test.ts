@@ -137,6 +137,21 @@ describe("what is typed into a form of the console", NEEDS_CHROMIUM, () => {
     await page.getByText("Working…").waitFor({ state: "detached" });
     expect(await oauthClients.find(application.id, "sandbox")).toMatchObject({ scope: "new" });
   });
+
+  it("is stored as a new OAuth client after the one that it was typed for was deleted", async () => {
+    const application = await world.harness.createApplication();
+    const { oauthClients } = world.harness.store;
+    await world.harness.putClient(application, "sandbox", { client_id: "one", scope: "kept" });
+    const page = await world.openView("Providers");
+    await go(page, addressOf("clients", application, "&providerName=sandbox"));
+    await page.getByLabel("Client id").fill("two");
+    await page.getByLabel("Tokens of its users can then no longer be refreshed").check();
+    await press(page, "Delete the client");
+    await page.getByText("Deleted the client.").waitFor();
+    await press(page, "Store the client");
+    await page.getByText("Stored the client for sandbox.").waitFor();
+    expect(await oauthClients.find(application.id, "sandbox")).toMatchObject({ clientId: "two", scope: "kept" });
+  });
 });
 
 describe("what a view of the console shows", NEEDS_CHROMIUM, () => {
