@@ -1,9 +1,8 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { readdir, readFile, rename, unlink } from "node:fs/promises";
+import { readdir, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { PathHandler } from "../http/dispatch.js";
 import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse, jsonFields } from "../http/exchange.js";
-import { replaceWhole } from "../lib/secret-file.js";
 import { isRefusedByStore } from "../model/errors.js";
 import {
   type AdminToken,
@@ -21,7 +20,7 @@ import { answerNotAdmitted } from "./rpc-handler.js";
 
 /** Lifetime of a link: it is meant to be opened at once. */
 const LINK_MS = 15 * 60_000;
-const NAME = /^[0-9a-f]{64}\.sign-in(?:\.taken)?$/;
+const NAME = /^[0-9a-f]{64}\.sign-in(?:\.draft|\.taken)?$/;
 
 /** Where links are stored, and whose tokens sign them. */
 interface LinkPlace {
@@ -51,10 +50,10 @@ export async function createSignInLink(
   const name = nameOf(secret);
   const endsAt = String(now + LINK_MS);
   const signature = signatureOf(operator, textOf(name, endsAt)).toString("base64url");
-  // Never seen half written: the process that makes another link would remove it as ended. The relay may run as another
-  // user, who must be able to read it.
-  const own = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, mode: 0o644 };
-  await replaceWhole(join(folder, name), `${endsAt} ${signature}\n`, own);
+  // Never seen half written. The umask decides who can read it: the relay may run as another user.
+  const draft = join(folder, `${name}.draft`);
+  await writeFile(draft, `${endsAt} ${signature}\n`, { flag: "wx" });
+  await rename(draft, join(folder, name));
   // In the fragment, so that no server, log or proxy sees it and no link preview uses it up.
   return `${adminUrl}/console/#sign-in=${secret}`;
 }
@@ -72,9 +71,11 @@ function textOf(name: string, endsAt: string): string {
 }
 
 async function removeEnded(folder: string, now: number): Promise<void> {
-  for (const name of (await readdir(folder)).filter((each) => NAME.test(each))) {
-    const [endsAt] = await readLink(join(folder, name));
-    if (Number(endsAt) <= now) await unlink(join(folder, name)).catch(nothingIfGone);
+  for (const file of (await readdir(folder)).filter((each) => NAME.test(each)).map((name) => join(folder, name))) {
+    const [endsAt] = await readLink(file);
+    // One that is not whole may just be being written by another command, or was left by one that was killed.
+    const end = Number(endsAt) || LINK_MS + ((await stat(file).catch(nothingIfGone))?.mtimeMs ?? now);
+    if (end <= now) await unlink(file).catch(nothingIfGone);
   }
 }
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import Database from "better-sqlite3";
@@ -102,6 +102,34 @@ describe("a sign-in link", () => {
     expect(links()).toHaveLength(1);
     expect((await redeem(secret)).status).toBe(200);
     expect(links()).toEqual([]);
+  });
+
+  it("leaves nothing for good when its command is killed, and nothing of it is removed before", async () => {
+    const own = await startHarness();
+    const now = Date.now();
+    const draft = (digit: string, text: string, changed = now) => {
+      const name = `${digit.repeat(64)}.sign-in.draft`;
+      writeFileSync(join(spoolOf(own), name), text);
+      utimesSync(join(spoolOf(own), name), changed / 1000, changed / 1000);
+      return name;
+    };
+    const line = (endsAt: number) => `${endsAt} ${"A".repeat(43)}\n`;
+    const fresh = [draft("a", ""), draft("b", String(now).slice(0, 5)), draft("c", line(now + MINUTE_MS))];
+    draft("d", "", now - 16 * MINUTE_MS);
+    draft("e", line(now - MINUTE_MS));
+    await newSecret(now, own);
+    const drafts = readdirSync(spoolOf(own)).filter((name) => name.endsWith(".draft"));
+    expect(drafts.sort()).toEqual(fresh);
+    await own.close();
+  });
+
+  it.each([0o022, 0o077])("can be read by whom the umask %o lets read a new file", async (mask) => {
+    const own = await startHarness();
+    const before = process.umask(mask);
+    await newSecret(Date.now(), own).finally(() => process.umask(before));
+    const [name = ""] = readdirSync(spoolOf(own)).filter((each) => each.endsWith(".sign-in"));
+    expect(statSync(join(spoolOf(own), name)).mode & 0o777).toBe(0o666 & ~mask);
+    await own.close();
   });
 
   it("is kept as a hash alone", async () => {
