@@ -229,6 +229,7 @@ function createShell(context: ViewContext, signOut: SignOut): Screen {
     const isSame = next === current && next.staysInPlace === true;
     // Also before another search: nothing that answers the one before may be shown under this one.
     current?.leave();
+    context.directory.askAgain();
     const isFirst = current === undefined;
     current = next;
     next.enter(new URLSearchParams(query));

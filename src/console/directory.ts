@@ -13,6 +13,8 @@ export interface Directory {
   providerOf(name: string): ProviderJson | undefined;
   /** An application's name; its public key until the name is loaded, and if the application no longer exists. */
   applicationName(publicKey: string): string;
+  /** Called for each address: what could not be had is asked for once more where it is shown. */
+  askAgain(): void;
   /** Stores the names of applications from an answer. */
   note(applications: readonly ApplicationJson[]): void;
   /** Applications whose name or key contains the text. Rejects with ApiError. */
@@ -30,6 +32,10 @@ const USER_ROWS = 50;
 /** @param onChange called when a name has been loaded. */
 export function createDirectory(api: Api, onChange: () => void): Directory {
   const names = new Map<string, string>();
+  /** Public keys of applications whose names could not be had, since `askAgain()`. */
+  const unnamed = new Set<string>();
+  /** Whether the providers could not be had, since `askAgain()`. */
+  let hasFailed = false;
   let providers: Promise<readonly ProviderJson[]> | undefined;
   let known: readonly ProviderJson[] = [];
 
@@ -39,9 +45,10 @@ export function createDirectory(api: Api, onChange: () => void): Directory {
       onChange();
       return known;
     });
-    // After a failure the next caller tries again.
+    // After a failure the next search tries again.
     providers.catch(() => {
       providers = undefined;
+      hasFailed = true;
     });
     return providers;
   }
@@ -58,19 +65,23 @@ export function createDirectory(api: Api, onChange: () => void): Directory {
       if (found !== undefined) note([found]);
       onChange();
     } catch {
-      // Asked for again when it is next shown.
-      names.delete(publicKey);
+      unnamed.add(publicKey);
     }
   }
 
   return {
     providerOf(name) {
-      void loadProviders().catch(() => {});
+      if (!hasFailed) void loadProviders().catch(() => {});
       return known.find((each) => each.name === name || (each.aliases ?? []).includes(name));
     },
     applicationName(publicKey) {
       if (publicKey !== "" && !names.has(publicKey)) void ask(publicKey);
       return names.get(publicKey) ?? publicKey;
+    },
+    askAgain() {
+      for (const publicKey of unnamed) names.delete(publicKey);
+      unnamed.clear();
+      hasFailed = false;
     },
     note,
     async findApplications(query) {

@@ -1,8 +1,8 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { NEEDS_CHROMIUM } from "../support/chromium.js";
-import type { TestApplication } from "../support/harness.js";
-import { type ConsoleWorld, go, showView, startConsoleWorld } from "./world.js";
+import { ADMIN_TOKENS, type TestApplication } from "../support/harness.js";
+import { type ConsoleWorld, go, showView, signIn, startConsoleWorld } from "./world.js";
 
 let world: ConsoleWorld;
 beforeAll(async () => {
@@ -270,6 +270,26 @@ describe("what a view of the console asks for", NEEDS_CHROMIUM, () => {
     await page.getByText("Saved.").waitFor();
     await page.getByRole("link", { name: "Webhook" }).click();
     await page.getByRole("link", { name: "After" }).waitFor();
+  });
+
+  it("is a name or a list of providers that cannot be had once for each address, however often it is rendered", async () => {
+    const application = await world.harness.createApplication();
+    const page = await world.open();
+    const asked: string[] = [];
+    await page.route(/(GetApplication|ListProviders)$/, (route) => {
+      asked.push(route.request().url().split("/").at(-1) ?? "");
+      return route.abort();
+    });
+    await go(page, addressOf("clients", application, "&providerName=sandbox"));
+    await signIn(page, ADMIN_TOKENS.operator);
+    await page.getByText("The application has no OAuth client yet").waitFor();
+    await expect.poll(() => new Set(asked).size).toBe(2);
+    asked.length = 0;
+    for (const text of ["a", "ab", "abc"]) await page.getByLabel("Client id").fill(text);
+    await page.evaluate("new Promise(requestAnimationFrame)");
+    expect(asked).toEqual([]);
+    await go(page, addressOf("link", application, "&providerName=sandbox"));
+    await expect.poll(() => asked).toContain("GetApplication");
   });
 
   it("is said to be unanswered where its answer is cut off", async () => {

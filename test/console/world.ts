@@ -71,7 +71,7 @@ export async function startConsoleWorld(): Promise<ConsoleWorld> {
 export async function signIn(page: WatchedPage, token: string): Promise<void> {
   await page.getByLabel("Admin token").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("navigation", { name: "Views" }).waitFor();
+  await page.getByRole("navigation", { name: "Views", exact: true }).waitFor();
 }
 
 /** Goes to an address within the console. */
