@@ -31,6 +31,7 @@ import {
 import {
   browserOf,
   connectSessionFor,
+  MAX_KEYS_FORM_BYTES,
   type PageExchange,
   parsePageQuery,
   readForm,
@@ -199,7 +200,7 @@ async function sendQuestion(
 /** `POST /oauth/connect/{provider}`: the form in which a user enters keys. */
 async function answerValues(exchange: PageExchange, rawName: string): Promise<void> {
   const { options, response, browser, texts } = exchange;
-  const form = parsePageQuery(await readForm(exchange), MAX_SECRET_LENGTH);
+  const form = parsePageQuery(await readForm(exchange, MAX_KEYS_FORM_BYTES), MAX_SECRET_LENGTH);
   const connectSession = await connectSessionFromSecret(options, form.get("session") ?? "", browser);
   const provider = requireProvider(options, decodePercent(rawName) ?? "");
   const { name } = provider;

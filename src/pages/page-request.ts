@@ -10,6 +10,7 @@ import {
   connectSessionFromSecret,
   MAX_PROVIDERS,
 } from "../oauth/connect-session.js";
+import { MAX_SECRET_LENGTH } from "../providers/connection-value.js";
 import type { Texts } from "./texts/texts.js";
 
 /** One request from a browser. */
@@ -103,8 +104,10 @@ export function createBrowserCookie(isSecure: boolean): BrowserCookie {
   };
 }
 
-/** Size limit of a form: far above the connect page's own form, and enough for several keys of maximum length. */
+/** Size limit of a form: far above the connect page's own form. */
 const MAX_FORM_BYTES = 32 * 1024;
+/** Size limit of a form with keys: two of maximum length, percent-encoded in three bytes a character, and the rest. */
+export const MAX_KEYS_FORM_BYTES = MAX_FORM_BYTES + 2 * 3 * MAX_SECRET_LENGTH;
 
 /** Forms are small, so their memory is not counted. */
 const UNCOUNTED = { reserve: () => true, release() {}, whenEvicted() {} };
@@ -113,11 +116,11 @@ const UNCOUNTED = { reserve: () => true, release() {}, whenEvicted() {} };
  * Reads a urlencoded form. Rejects with RelayError REQUEST_TOO_LARGE, or CALL_FORMAT_ERROR when the body is not a form or
  * is truncated.
  */
-export async function readForm({ request, response }: PageExchange): Promise<string> {
+export async function readForm({ request, response }: PageExchange, maxBytes = MAX_FORM_BYTES): Promise<string> {
   if (!/^application\/x-www-form-urlencoded\b/i.test(request.headers["content-type"] ?? ""))
     throw formatError("The request is not a form. Use the page's own buttons.");
   try {
-    const body = await readBody(request, MAX_FORM_BYTES, UNCOUNTED, watchCaller(response, UNCOUNTED));
+    const body = await readBody(request, maxBytes, UNCOUNTED, watchCaller(response, UNCOUNTED));
     return body.concat().toString();
   } finally {
     leaveRest(request, response);
