@@ -228,7 +228,7 @@ function createShell(context: ViewContext, signOut: SignOut): Screen {
     // After another search the focus stays in the search form.
     const isSame = next === current && next.staysInPlace === true;
     // Also before another search: nothing that answers the one before may be shown under this one.
-    current?.leave();
+    current?.leave(next === current);
     context.directory.askAgain();
     const isFirst = current === undefined;
     current = next;
@@ -255,7 +255,7 @@ function createShell(context: ViewContext, signOut: SignOut): Screen {
       <main id="content" tabindex="-1">${current?.render()}</main>`,
     close() {
       removeEventListener("hashchange", follow);
-      current?.leave();
+      current?.leave(false);
     },
   };
 }

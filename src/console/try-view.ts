@@ -99,8 +99,9 @@ export function createTryView(context: ViewContext): View {
       wrong = undefined;
       form = { ...EMPTY_FORM, ...Object.fromEntries(given.map((field) => [field, parameters.get(field) ?? ""])) };
     },
-    leave() {
-      form = { ...form, privateKey: "" };
+    leave(isStaying) {
+      // Its own link in the navigation leaves the call as it is.
+      if (!isStaying) form = { ...form, privateKey: "" };
     },
     render: () => html`<h1 tabindex="-1">Try a call</h1>
       <p class="hint">

@@ -14,8 +14,12 @@ export interface View {
   readonly staysInPlace?: boolean;
   /** Called for each address with this view. @param parameters the query of the address, after `?`. */
   enter(parameters: URLSearchParams): void;
-  /** Called before the next address, even of the same view: forgets what was answered and typed for this one. */
-  leave(): void;
+  /**
+   * Called before the next address: forgets what was answered and typed for this one.
+   *
+   * @param isStaying the next address is of the same view.
+   */
+  leave(isStaying: boolean): void;
   render(): TemplateResult;
 }
 

@@ -152,6 +152,20 @@ describe("what is typed into a form of the console", NEEDS_CHROMIUM, () => {
     await page.getByText("Stored the client for sandbox.").waitFor();
     expect(await oauthClients.find(application.id, "sandbox")).toMatchObject({ clientId: "two", scope: "kept" });
   });
+
+  it("stays whole where the link to its own view is followed, and is without its secret after another view", async () => {
+    const page = await world.openView("Providers");
+    await go(page, "#/try?userId=ada");
+    await page.getByText("Payload, headers, private key").click();
+    const key = page.getByLabel("The application's private key");
+    await key.fill("typed");
+    await showView(page, "Try a call");
+    await page.waitForURL(/#\/try$/);
+    expect([await page.getByLabel("User id").inputValue(), await key.inputValue()]).toEqual(["ada", "typed"]);
+    await showView(page, "Providers");
+    await showView(page, "Try a call");
+    expect([await page.getByLabel("User id").inputValue(), await key.inputValue()]).toEqual(["ada", ""]);
+  });
 });
 
 describe("what a view of the console shows", NEEDS_CHROMIUM, () => {
