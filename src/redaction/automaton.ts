@@ -1,5 +1,14 @@
 import { canonical, isLead } from "./unescape.js";
 
+/** A text that may occur in ordinary text: a secret without its escapes and the backslashes at its end. */
+export interface Remainder {
+  readonly text: Uint8Array;
+  /** How many bytes the whole secret takes at least, however it is spelled. */
+  readonly minBytes: number;
+  /** Whether backslashes have to follow; they count towards `minBytes`. */
+  readonly isCut: boolean;
+}
+
 /** Finds any of several texts in one pass (Aho and Corasick, https://doi.org/10.1145/360825.360855). */
 export interface Automaton {
   /** Length of the longest text. */
@@ -8,8 +17,10 @@ export interface Automaton {
   readonly isFirst: Uint8Array;
   /** By state: how many bytes of a text have matched. The start state is 0, with depth 0. */
   readonly depth: Int32Array;
-  /** By state: the length of the longest text that ends there; 0 when none does. */
+  /** By state: the length of the longest text that ends there; 0 when none does. Without remainders. */
   readonly ends: Int32Array;
+  /** The longest remainder that ends at the state. */
+  remainderAt(state: number): Remainder | undefined;
   /** The state after one more byte: the longest prefix of a text that is a suffix of the input so far. */
   next(state: number, byte: number): number;
   /** The same without failure links: 0 when no text that `state` is a prefix of continues with the byte. */
@@ -25,11 +36,13 @@ export interface Automaton {
  * Failure links are computed when a state is first reached. A token of 16 KiB has 150,000 states: computing all links
  * at once would block other calls, and most states are never reached.
  */
-export function createAutomaton(texts: readonly Uint8Array[]): Automaton {
-  const most = texts.reduce((sum, { length }) => sum + length + 1, 1);
+export function createAutomaton(texts: readonly Uint8Array[], remainders: readonly Remainder[] = []): Automaton {
+  const all = [...texts, ...remainders.map(({ text }) => text)];
+  const most = all.reduce((sum, { length }) => sum + length + 1, 1);
   const [child, sibling, fail, depth, ends] = [0, 0, 0, 0, 0].map(() => new Int32Array(most)) as FiveLists;
   const label = new Uint8Array(most);
   const first = new Int32Array(256);
+  const remaindersAt = new Map<number, Remainder>();
   let looked = 0;
 
   function childOf(state: number, byte: number): number {
@@ -65,9 +78,12 @@ export function createAutomaton(texts: readonly Uint8Array[]): Automaton {
     depth[state] = (depth[parent] as number) + 1;
     if (parent !== 0) fail[state] = next(fail[parent] as number, label[state] as number);
     ends[state] ||= ends[fail[state] as number] as number;
+    if (remainders.length === 0) return;
+    const remainder = remaindersAt.get(state) ?? remaindersAt.get(fail[state] as number);
+    if (remainder !== undefined) remaindersAt.set(state, remainder);
   }
 
-  /** Adds a text whose states begin at `from`. Returns where those of the next text begin. */
+  /** Adds a text whose new states begin at `from`. Returns the state where it ends. */
   function add(text: Uint8Array, from: number): number {
     let state = 0;
     let shared = 0;
@@ -76,10 +92,7 @@ export function createAutomaton(texts: readonly Uint8Array[]): Automaton {
       if (to === 0) break;
       state = to;
     }
-    if (shared === text.length) {
-      ends[state] = text.length;
-      return from;
-    }
+    if (shared === text.length) return state;
     if (state === 0) first[text[0] as number] = from;
     else {
       sibling[from] = child[state] as number;
@@ -88,16 +101,24 @@ export function createAutomaton(texts: readonly Uint8Array[]): Automaton {
     label.set(text.subarray(shared), from);
     const end = from + text.length - shared;
     label[end] = NO_LETTER;
-    ends[end - 1] = text.length;
-    return end + 1;
+    return end - 1;
   }
 
-  texts.reduce((from, text) => add(text, from), 1);
+  let free = 1;
+  for (const [index, text] of all.entries()) {
+    const end = add(text, free);
+    if (end >= free) free = end + 2;
+    const remainder = remainders[index - texts.length];
+    if (remainder === undefined) ends[end] = text.length;
+    else if (remainder.minBytes < (remaindersAt.get(end)?.minBytes ?? Infinity)) remaindersAt.set(end, remainder);
+  }
   return {
-    longest: Math.max(0, ...texts.map(({ length }) => length)),
+    longest: Math.max(0, ...all.map(({ length }) => length)),
     isFirst: Uint8Array.from(first, (_, byte) => Number(isLead(byte) || first[canonical(byte)] !== 0)),
     depth,
     ends,
+    // A lookup for each byte would take longer than the rest.
+    remainderAt: remainders.length === 0 ? () => undefined : (state) => remaindersAt.get(state),
     next,
     follow,
     looks: () => looked,

@@ -1,7 +1,7 @@
 import { bufferOf, NOTHING } from "../lib/chunks.js";
-import type { Automaton } from "./automaton.js";
+import type { Automaton, Remainder } from "./automaton.js";
 import { AHEAD_BYTES, PART_BYTES, type PieceFilter } from "./piece-filter.js";
-import { canonical, Unescape } from "./unescape.js";
+import { BACKSLASH, canonical, Unescape } from "./unescape.js";
 
 /** Replaces a secret in an answer. */
 export const REDACTED = "[redacted]";
@@ -197,6 +197,8 @@ class Reading extends Unescape {
   #otherState = 0;
   #otherStart = 0;
   #otherFrom = 0;
+  /** A remainder that was found, while it has to be followed by more backslashes. */
+  #cut: (Remainder & { readonly start: number; readonly end: number }) | undefined;
 
   constructor(automaton: Automaton, found: (start: number, end: number) => void) {
     super();
@@ -238,6 +240,7 @@ class Reading extends Unescape {
     this.#state = 0;
     this.#otherState = 0;
     this.#lineEnd = 0;
+    this.#cut = undefined;
   }
 
   /** Where the earliest text in progress begins; `end` when there is none. */
@@ -246,11 +249,13 @@ class Reading extends Unescape {
     return Math.min(
       depth === 0 ? end : this.#startOf(depth),
       this.#otherState === 0 ? end : this.#otherStart,
+      this.#cut?.start ?? end,
       this.pendingFrom ?? end,
     );
   }
 
-  protected take(byte: number, start: number, end: number): void {
+  protected take(byte: number, start: number, end: number, isSlash: boolean): void {
+    if (this.#cut !== undefined) this.#followCut(byte, end, isSlash);
     // Undone, a password with `\n` in it has a line break of its own.
     if ((byte === LF || byte === CR) && this.#automaton.follow(this.#state, byte) === 0) {
       this.#breakLine(byte);
@@ -265,6 +270,8 @@ class Reading extends Unescape {
     this.#starts[this.#taken++ & (this.#starts.length - 1)] = start;
     const length = this.#automaton.ends[this.#state] as number;
     if (length > 0) this.#found(this.#startOf(length), end);
+    const remainder = this.#automaton.remainderAt(this.#state);
+    if (remainder !== undefined) this.#findRemainder(remainder, this.#startOf(remainder.text.length), end);
     if (this.#otherState !== 0 && start >= this.#otherFrom) this.#goOn(letter, end);
   }
 
@@ -301,7 +308,25 @@ class Reading extends Unescape {
   #goOn(letter: number, end: number): void {
     this.#otherState = this.#automaton.follow(this.#otherState, letter);
     const length = this.#automaton.ends[this.#otherState] as number;
-    if (length > 0 && length === this.#automaton.depth[this.#otherState]) this.#found(this.#otherStart, end);
+    const depth = this.#automaton.depth[this.#otherState] as number;
+    if (length > 0 && length === depth) this.#found(this.#otherStart, end);
+    const remainder = this.#automaton.remainderAt(this.#otherState);
+    if (remainder !== undefined && remainder.text.length === depth)
+      this.#findRemainder(remainder, this.#otherStart, end);
+  }
+
+  /** Only whole secrets count: the remainder as written has to be as long as the secret. */
+  #findRemainder(remainder: Remainder, start: number, end: number): void {
+    if (remainder.isCut) this.#cut = { ...remainder, start, end };
+    else if (end - start >= remainder.minBytes) this.#found(start, end);
+  }
+
+  /** Reads what follows a remainder without the backslashes at its end. They are not masked themselves. */
+  #followCut(byte: number, end: number, isSlash: boolean): void {
+    const cut = this.#cut;
+    if (cut !== undefined && byte === BACKSLASH && end - cut.start < cut.minBytes) return;
+    this.#cut = undefined;
+    if (cut !== undefined && isSlash && end - cut.start >= cut.minBytes) this.#found(cut.start, cut.end);
   }
 
   #startOf(length: number): number {

@@ -1,5 +1,5 @@
 import { bufferOf, NOTHING } from "../lib/chunks.js";
-import { createAutomaton } from "./automaton.js";
+import { createAutomaton, type Remainder } from "./automaton.js";
 import { createPieceFilter, GRAM } from "./piece-filter.js";
 import { createStreamRedactor, type StreamRedactor } from "./redact-stream.js";
 import { BACKSLASH, canonical, hasLead, Unescape } from "./unescape.js";
@@ -26,13 +26,16 @@ export interface Redactor {
 export function createRedactor(secrets: readonly string[]): Redactor {
   const searched = secrets.filter(({ length }) => length >= MIN_SECRET_LENGTH);
   if (searched.length === 0) return NOTHING_TO_FIND;
-  const small = lazily(() => createPieceFilter(searched.map(beginningOf).flatMap(spellingsOf).flatMap(whole), SMALL));
+  const small = lazily(() => createPieceFilter(searched.map(beginningOf).map(spellingsOf).flatMap(textsOf), SMALL));
   const spellings = () => searched.map(spellingsOf);
-  const large = lazily(() => createPieceFilter(spellings().flatMap(whole)));
+  const large = lazily(() => createPieceFilter(spellings().flatMap(textsOf)));
   // Held weakly: the filter clears most answers without it, and it takes four times the memory of everything else.
   const automaton = weakly(() => {
     const all = spellings();
-    return createAutomaton([...all.flatMap(whole), ...all.flatMap(rests)]);
+    return createAutomaton(
+      [...all.flatMap(({ whole }) => whole), ...all.flatMap(rests)],
+      all.flatMap(({ remainders }) => remainders),
+    );
   });
   const filterFor = (length: number) => (length <= SMALL_BYTES ? small : large)();
   const redactor: Redactor = {
@@ -117,15 +120,14 @@ const MAX_WRITTEN_LENGTH = 1024;
  * MAX_WRITTEN_LENGTH} are also searched for in base64 of base64.
  */
 function spellingsOf(secret: string): Spellings {
-  const plain = unencodedForms(secret)
-    .flatMap(bytesOf)
-    .map((text) => canonicalText(undone(text)));
+  const plain = unencodedForms(secret).flatMap(bytesOf).map(undone);
   const base64 = writtenForms(secret).flatMap(bytesOf).flatMap(base64Of);
   const twice = secret.length > MAX_WRITTEN_LENGTH ? [] : base64.slice(0, 3).flatMap(base64Of);
   const encoded = [...base64, ...twice].filter(({ length }) => length > MIN_SECRET_LENGTH);
   return {
-    whole: [...plain.filter(({ length }) => length >= GRAM), utf16Of(secret), ...encoded],
+    whole: [...plain.filter((form) => !isRemainder(form)).map(({ text }) => text), utf16Of(secret), ...encoded],
     encoded,
+    remainders: plain.filter((form) => isRemainder(form) && form.text.length >= GRAM),
   };
 }
 
@@ -134,10 +136,17 @@ interface Spellings {
   readonly whole: readonly Uint8Array[];
   /** The base64 texts in `whole`. */
   readonly encoded: readonly Uint8Array[];
+  /** What is left of short secrets, and of those that end with a backslash. */
+  readonly remainders: readonly Remainder[];
 }
 
-function whole({ whole }: Spellings): readonly Uint8Array[] {
-  return whole;
+function textsOf({ whole, remainders }: Spellings): readonly Uint8Array[] {
+  return [...whole, ...remainders.map(({ text }) => text)];
+}
+
+/** Whether ordinary text may contain it, so that it is not enough to find it. */
+function isRemainder({ text, isCut }: Remainder): boolean {
+  return isCut || text.length < MIN_SECRET_LENGTH;
 }
 
 /** The base64 texts without their first letter, for a line break right after it. */
@@ -191,7 +200,7 @@ function utf16Of(secret: string): Uint8Array {
 }
 
 /** A loop: `map()` of a Buffer takes ten times as long. */
-function canonicalText(text: Uint8Array): Uint8Array {
+function canonicalText(text: ArrayLike<number>): Uint8Array {
   const bytes = Buffer.allocUnsafe(text.length);
   for (let at = 0; at < text.length; at++) bytes[at] = canonical(text[at] as number);
   return bytes;
@@ -214,15 +223,17 @@ function bytesOf(text: string): Buffer[] {
 }
 
 /**
- * Undoes whatever looks like an escape in the secret itself, as `Reading` does in the answer. Leaves out a backslash at
- * the end: with what follows it in the answer, it may look like an escape.
+ * Undoes whatever looks like an escape in the secret itself, as `Reading` does in the answer. Leaves out backslashes at
+ * the end: with what follows them in the answer, they may look like escapes.
  */
-function undone(text: Uint8Array): Uint8Array {
-  if (!hasLead(text)) return text;
+function undone(text: Uint8Array): Remainder {
+  const minBytes = text.length;
+  if (!hasLead(text)) return { text: canonicalText(text), minBytes, isCut: false };
   const all = new Undone();
   for (let at = 0; at < text.length; at++) all.push(text[at] as number, at);
   all.flush(text.length);
-  return Uint8Array.from(all.bytes.slice(0, all.bytes.findLastIndex((byte) => byte !== BACKSLASH) + 1));
+  const end = all.bytes.findLastIndex((byte) => byte !== BACKSLASH) + 1;
+  return { text: canonicalText(all.bytes.slice(0, end)), minBytes, isCut: end < all.bytes.length };
 }
 
 class Undone extends Unescape {

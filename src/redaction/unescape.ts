@@ -9,11 +9,17 @@ export abstract class Unescape {
   readonly #starts = new Float64Array(ROOM);
   /** How many nested JSON escapes were undone to get each. */
   readonly #levels = new Uint8Array(ROOM);
+  /** 1 for each that is a backslash, or was one before an escape was undone. */
+  readonly #slashes = new Uint8Array(ROOM);
   #low = 0;
   #high = 0;
 
-  /** Called with each decoded byte, which was written from `start` to before `end`. */
-  protected abstract take(byte: number, start: number, end: number): void;
+  /**
+   * Called with each decoded byte, which was written from `start` to before `end`.
+   *
+   * @param isSlash whether it is a backslash, or begins with one as written or once some of its escapes are undone.
+   */
+  protected abstract take(byte: number, start: number, end: number, isSlash: boolean): void;
 
   /**
    * Called before an escape is undone, with its characters after the first one, which can also be read literally.
@@ -31,12 +37,13 @@ export abstract class Unescape {
   /** Reads the byte written at `start`. */
   push(byte: number, start: number): void {
     if (this.#low === this.#high && !isLead(byte)) {
-      this.take(byte, start, start + 1);
+      this.take(byte, start, start + 1, false);
       return;
     }
     if (this.#high === ROOM) this.#moveDown();
     this.#pending[this.#high] = byte;
     this.#levels[this.#high] = 0;
+    this.#slashes[this.#high] = Number(byte === BACKSLASH);
     this.#starts[this.#high++] = start;
     while (this.#undoLast(start + 1));
     if (!this.#isPending()) this.flush(start + 1);
@@ -75,6 +82,7 @@ export abstract class Unescape {
     for (let at = from; at < this.#high; at++) level = Math.max(level, this.#levels[at] as number);
     this.#levels[from] = pending[from] === BACKSLASH ? level + 1 : level;
     pending[from] = value;
+    if (value === BACKSLASH) this.#slashes[from] = 1;
     this.#high = from + 1;
     return true;
   }
@@ -94,19 +102,22 @@ export abstract class Unescape {
     const value = this.#pending[at] as number;
     const start = this.#starts[at] as number;
     const ends = this.#low === this.#high ? end : (this.#starts[this.#low] as number);
+    const isSlash = this.#slashes[at] === 1;
     const character = value - WIDE;
     // UTF-8 (RFC 3629 section 3).
-    if (character >= 0x800) this.take(0xe0 | (character >> 12), start, ends);
+    if (character >= 0x800) this.take(0xe0 | (character >> 12), start, ends, isSlash);
     if (character >= 0) {
-      this.take(character < 0x800 ? 0xc0 | (character >> 6) : 0x80 | ((character >> 6) & 0x3f), start, ends);
+      const second = character < 0x800 ? 0xc0 | (character >> 6) : 0x80 | ((character >> 6) & 0x3f);
+      this.take(second, start, ends, isSlash);
     }
-    this.take(character < 0 ? value : 0x80 | (character & 0x3f), start, ends);
+    this.take(character < 0 ? value : 0x80 | (character & 0x3f), start, ends, isSlash);
   }
 
   #moveDown(): void {
     this.#pending.copyWithin(0, this.#low, this.#high);
     this.#starts.copyWithin(0, this.#low, this.#high);
     this.#levels.copyWithin(0, this.#low, this.#high);
+    this.#slashes.copyWithin(0, this.#low, this.#high);
     this.#high -= this.#low;
     this.#low = 0;
   }

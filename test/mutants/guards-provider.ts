@@ -135,12 +135,27 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard("redaction, as JSON in ASCII", ["asciiJson(secret), ...pages", "...pages"], "redaction/spellings"),
   guard(
     "redaction, a backslash at the end",
-    [".slice(0, all.bytes.findLastIndex((byte) => byte !== BACKSLASH) + 1)", ""],
+    ["const end = all.bytes.findLastIndex((byte) => byte !== BACKSLASH) + 1;", "const end = all.bytes.length;"],
     "redaction/spellings",
   ),
   guard(
     "redaction, secrets that look escaped",
-    ["plain.filter(({ length }) => length >= GRAM)", "plain.filter(({ length }) => length >= MIN_SECRET_LENGTH)"],
+    ["form.text.length >= GRAM", "form.text.length >= MIN_SECRET_LENGTH"],
+    "redaction/spellings",
+  ),
+  guard(
+    "redaction, ordinary text that is a secret once undone",
+    ["else if (end - start >= remainder.minBytes) this", "else this"],
+    "redaction/spellings",
+  ),
+  guard(
+    "redaction, ordinary text that lacks a backslash",
+    ["if (remainder.isCut) this.#cut =", "if (remainder.minBytes < 0) this.#cut ="],
+    "redaction/spellings",
+  ),
+  guard(
+    "redaction, all backslashes",
+    ["&& isSlash && end - cut.start >= cut.minBytes", "&& isSlash"],
     "redaction/spellings",
   ),
   guard(
@@ -164,7 +179,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard(
     "redaction, base64 whose line ends behind its first letter",
-    ["[...all.flatMap(whole), ...all.flatMap(rests)]", "all.flatMap(whole)"],
+    ["[...all.flatMap(({ whole }) => whole), ...all.flatMap(rests)]", "all.flatMap(({ whole }) => whole)"],
     "redaction/spellings",
   ),
   guard(

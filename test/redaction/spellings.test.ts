@@ -157,6 +157,40 @@ describe("createRedactor()", () => {
   });
 
   it.each([
+    ["password\\", ['{"password":"x","old_password":1}', "password%0A", "password%\\u0030a", "a=password"]],
+    ["test\\\\\\\\", ["the latest test", '{"a":"test\\nx","b":"test\\\\"}', "test%5C&n"]],
+    ["%74%65%73%74", ["the latest test", "t%65st"]],
+    ["admin\\\\\\\\\\", ['{"admin":true}', '"admin\\n"']],
+    ["abcde\\\\\\", ["abcde", "abcde\\\\", "abcde\\n\\n"]],
+  ])("takes out %j where it is written whole, and leaves what remains of it once undone", (secret, ordinary) => {
+    const redactor = createRedactor([secret]);
+    for (const text of ordinary) expect(redactor.text(text)).toBe(text);
+    for (const spell of [raw, json, (text: string) => json(json(text)), encodeURIComponent, unicode, percent]) {
+      for (const [before, after] of [
+        ["", ""],
+        ["a=", "&n=1"],
+        ['{"a":"', '"}'],
+        ["la", "net"],
+        ["", `u00${"\\u00".repeat(30)}`],
+      ]) {
+        const text = `${before}${spell(secret)}${after}`;
+        const redacted = redactor.text(text);
+        expect(redacted, text).toContain("[redacted]");
+        for (let cut = 1; cut < text.length; cut++) {
+          const stream = redactor.stream();
+          const parts = [text.slice(0, cut), text.slice(cut)].flatMap((part) => [...stream.push(Buffer.from(part))]);
+          expect(Buffer.concat([...parts, ...stream.end()]).toString()).toBe(redacted);
+        }
+      }
+    }
+  });
+
+  it("takes out a secret that what remains of a longer one ends with", () => {
+    const redactor = createRedactor(["new-password\\", "password"]);
+    expect(redactor.text("a new-password, new-password%5C")).toBe("a new-[redacted], [redacted]%5C");
+  });
+
+  it.each([
     ["letters of one byte of latin1", "pässwörd-Größe"],
     ["letters of the basic plane", "пароль-密码-€"],
     ["letters beyond it", "p😀ssw😀rd-one"],
