@@ -6,7 +6,7 @@ import {
   type JsonMember,
   kindAt,
   membersInSteps,
-  textAt,
+  shortTextAt,
 } from "../json/json-slice.js";
 import { textSlices } from "../json/text-slices.js";
 import { type Bytes, bytesOf, type Chunks, createChunks, createPace, joinedInSteps } from "../lib/chunks.js";
@@ -260,7 +260,7 @@ function escapeName(name: string): string {
 }
 
 function* relatedPart(json: Uint8Array, member: JsonMember, field: string): Steps<Part> {
-  if (!/^contentPart\d{1,9}$/.test(member.key)) {
+  if (!/^payload\.contentPart\d{1,9}$/.test(field)) {
     throw formatError(`${field} is not a part: name the parts contentPart0, contentPart1 and so on.`);
   }
   const members = yield* membersByName(json, member);
@@ -292,7 +292,7 @@ function* requireBase64(json: Uint8Array, string: JsonRange, field: string): Ste
 
 function stringOf(json: Uint8Array, members: JsonMembers, key: string, field: string): string | undefined {
   const string = stringAt(json, members, key, field);
-  return string && textAt(json, string);
+  return string && shortTextAt(json, string);
 }
 
 function stringAt(json: Uint8Array, members: JsonMembers, key: string, field: string): JsonRange | undefined {

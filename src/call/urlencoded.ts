@@ -256,5 +256,5 @@ export function requireShortName(name: string, field: string): string {
 
 /** A member's place in the call, safe to show to the caller: short and without control characters. */
 export function fieldOf(key: string, index: number): string {
-  return /^[\w.$-]{1,64}$/.test(key) ? `payload.${key}` : `payload member ${index + 1}`;
+  return key.length <= 64 && /^[\w.$-]+$/.test(key) ? `payload.${key}` : `payload member ${index + 1}`;
 }

@@ -6,8 +6,8 @@ const MAX_LENGTH = 64;
  * otherwise empty. Ignores case and `_`: `client_id` is close to `clientId`. Pure.
  */
 export function didYouMean(word: string, known: Iterable<string>): string {
+  if (word.length > MAX_LENGTH) return "";
   const wanted = plain(word);
-  if (wanted.length > MAX_LENGTH) return "";
   let found: { readonly word: string; readonly distance: number } | undefined;
   for (const candidate of known) {
     const distance = distanceOf(wanted, plain(candidate));

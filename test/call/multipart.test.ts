@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { formDataFromJson, relatedFromJson } from "../../src/call/multipart.js";
 import { atOnce } from "../../src/lib/turns.js";
 import { RelayError } from "../../src/model/errors.js";
@@ -178,6 +178,28 @@ describe("formDataFromJson()", () => {
     );
     const parts = Array.from({ length: 5000 }, (_, at) => `"contentPart${at}":{"content":{},"contentType":"a/b"}`);
     expect([...relatedFromJson(Buffer.from(`{${parts.join()}}`), "B", ROOMY)].length).toBeGreaterThan(3 * 3);
+  });
+
+  it("refuses a long name or type of a file without decoding all of it", () => {
+    const long = "\\u0061".repeat(500_000);
+    const parse = vi.spyOn(JSON, "parse");
+    for (const member of ["name", "type"]) {
+      const json = Buffer.from(`{"f":{"content":"","${member}":"${long}"}}`);
+      expect(() => atOnce(formDataFromJson(json, "B", ROOMY))).toThrow(errorThatNames("payload.f"));
+    }
+    const longest = Math.max(...parse.mock.calls.map(([text]) => text.length));
+    parse.mockRestore();
+    expect(longest).toBeLessThan(140_000);
+  });
+
+  it("looks through no long name, which is in pieces", () => {
+    const json = Buffer.from(`{"${"a".repeat(500_000)}":{}}`);
+    const test = vi.spyOn(RegExp.prototype, "test");
+    for (const made of [formDataFromJson(json, "B", ROOMY), relatedFromJson(json, "B", ROOMY)])
+      expect(() => atOnce(made)).toThrow(errorThatNames("payload member 1"));
+    const longest = Math.max(0, ...test.mock.calls.map(([text]) => text.length));
+    test.mockRestore();
+    expect(longest).toBeLessThan(1000);
   });
 
   it("pauses among many members, also of nothing", () => {

@@ -85,6 +85,12 @@ export const LARGE_GUARDS: readonly Guard[] = [
   ),
   guard("names in steps", ["name.end - name.start > SLICE_BYTES ? yield* longText(bytes, name) :", ""], IN_STEPS),
   guard(
+    "strings that are refused when they are long",
+    ["if (string.end - string.start <= MAX_SHORT_BYTES) return", "return"],
+    "call/multipart",
+    "api/rest/description",
+  ),
+  guard(
     "white space in steps",
     [
       "const stop = Math.min(end, this.at + bytes);\n    let at = this.at;\n    while (at < stop && isBetween",

@@ -7,8 +7,8 @@ import {
   type JsonMember,
   kindAt,
   membersInSteps,
+  shortTextAt,
   sliceMembers,
-  textAt,
 } from "../../json/json-slice.js";
 import { type JsonVerdict, validateJson, validateJsonInSteps } from "../../json/json-validator.js";
 import { joinedInSteps, SLICE_BYTES } from "../../lib/chunks.js";
@@ -52,7 +52,7 @@ export function* descriptionFromBody(body: Buffer): Steps<CallDescription> {
   const { bytes, latin1 } = text;
   const isLong = bytes.length > SLICE_BYTES;
   requireJsonObject(bytes, isLong ? yield* validateJsonInSteps(bytes, LIMITS) : validateJson(bytes, LIMITS));
-  const fields = fieldsFrom(isLong ? yield* membersInSteps(bytes) : sliceMembers(bytes, 0, bytes.length, latin1));
+  const fields = fieldsFrom(yield* membersInSteps(bytes, 0, bytes.length, latin1));
   const exact = fields.get("body");
   const queryText = objectText(text, fields.get("queryString"), "queryString");
   return {
@@ -132,7 +132,7 @@ function requiredString(text: CallText, range: JsonRange | undefined, field: str
 
 function stringFrom(text: CallText, range: JsonRange, field: string): string {
   if (kindAt(text.bytes, range.start) !== "string") throw formatError(`${field} must be a string.`);
-  return textAt(text.bytes, range, text.latin1);
+  return shortTextAt(text.bytes, range, text.latin1);
 }
 
 /** The member's own bytes; undefined when it is missing or null. */
@@ -189,5 +189,5 @@ function unknownField(key: string): Error {
 }
 
 function quoted(key: string): string {
-  return /^[\w.$-]{1,64}$/.test(key) ? key : "A key of the request body";
+  return key.length <= 64 && /^[\w.$-]+$/.test(key) ? key : "A key of the request body";
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { descriptionFromBody, descriptionFromDotted } from "../../../src/api/rest/description.js";
 import { atOnce } from "../../../src/lib/turns.js";
 
@@ -8,6 +8,20 @@ const text = (bytes: Uint8Array | undefined) => (bytes === undefined ? undefined
 const call = (members: string) => `{"url":"https://a/","method":"GET"${members}}`;
 
 describe("descriptionFromBody()", () => {
+  it("decodes no more of a long url than is needed to refuse it, and looks through no long name", () => {
+    const parse = vi.spyOn(JSON, "parse");
+    const { url } = read(`{"url":"https://a/${"\\u0061".repeat(500_000)}","method":"GET"}`);
+    const decoded = Math.max(...parse.mock.calls.map(([json]) => json.length));
+    parse.mockRestore();
+    expect(url.length).toBeGreaterThan(8192);
+    expect(decoded).toBeLessThan(140_000);
+    const [test, replaceAll] = [vi.spyOn(RegExp.prototype, "test"), vi.spyOn(String.prototype, "replaceAll")];
+    expect(() => read(`{"${"a".repeat(500_000)}":1}`)).toThrow("A key of the request body is not a field of a call");
+    const searched = [...test.mock.calls.map(([word]) => word), ...replaceAll.mock.contexts];
+    vi.restoreAllMocks();
+    expect(Math.max(0, ...searched.map((word) => String(word).length))).toBeLessThan(1000);
+  });
+
   it.each([
     ["nothing", "", "JSON object"],
     ["null", "null", "JSON object"],
