@@ -13,6 +13,8 @@ export interface Remainder {
 export interface Automaton {
   /** Length of the longest text. */
   readonly longest: number;
+  /** Whether a text has a line break. */
+  readonly hasLineBreak: boolean;
   /** By byte: 1 if it can begin a text, after `canonical()`, or an escape. */
   readonly isFirst: Uint8Array;
   /** By state: how many bytes of a text have matched. The start state is 0, with depth 0. */
@@ -113,6 +115,7 @@ export function createAutomaton(texts: readonly Uint8Array[], remainders: readon
     else if (remainder.minBytes < (remaindersAt.get(end)?.minBytes ?? Infinity)) remaindersAt.set(end, remainder);
   }
   return {
+    hasLineBreak: all.some((text) => text.includes(LF) || text.includes(CR)),
     longest: Math.max(0, ...all.map(({ length }) => length)),
     isFirst: Uint8Array.from(first, (_, byte) => Number(isLead(byte) || first[canonical(byte)] !== 0)),
     depth,
@@ -124,6 +127,39 @@ export function createAutomaton(texts: readonly Uint8Array[], remainders: readon
     looks: () => looked,
   };
 }
+
+/** A place in the automaton, and where the last bytes that led there were written. */
+export class Track {
+  state = 0;
+  readonly #automaton: Automaton;
+  /** A ring buffer. */
+  readonly #starts: Float64Array;
+  #taken = 0;
+
+  constructor(automaton: Automaton) {
+    this.#automaton = automaton;
+    this.#starts = new Float64Array(2 ** Math.ceil(Math.log2(automaton.longest + 1)));
+  }
+
+  /** Reads a byte, after `canonical()`, that was written at `start`. */
+  take(letter: number, start: number): void {
+    this.state = this.#automaton.next(this.state, letter);
+    this.#starts[this.#taken++ & (this.#starts.length - 1)] = start;
+  }
+
+  /** Where the last `length` bytes begin. */
+  startOf(length: number): number {
+    return this.#starts[(this.#taken - length) & (this.#starts.length - 1)] as number;
+  }
+
+  /** Where the text in progress begins; `end` when there is none. */
+  begunAt(end: number): number {
+    return this.state === 0 ? end : this.startOf(this.#automaton.depth[this.state] as number);
+  }
+}
+
+const LF = 0x0a;
+const CR = 0x0d;
 
 /** Label of the slot after the last state of a text: `-`, which `canonical()` never returns. */
 const NO_LETTER = 0x2d;

@@ -1,5 +1,5 @@
 import { bufferOf, NOTHING } from "../lib/chunks.js";
-import type { Automaton, Remainder } from "./automaton.js";
+import { type Automaton, type Remainder, Track } from "./automaton.js";
 import { AHEAD_BYTES, PART_BYTES, type PieceFilter } from "./piece-filter.js";
 import { BACKSLASH, canonical, Unescape } from "./unescape.js";
 
@@ -187,10 +187,9 @@ class Reading extends Unescape {
   readonly #automaton: Automaton;
   /** Called for each match: where its first byte was written, and the offset after its last. */
   readonly #found: (start: number, end: number) => void;
-  #state = 0;
-  /** Ring buffer of where the last bytes taken were written. */
-  readonly #starts: Float64Array;
-  #taken = 0;
+  readonly #track: Track;
+  /** The same without passing over line breaks: a text with one of its own may begin within what goes on behind it. */
+  readonly #exact: Track | undefined;
   /** The line break within a text, while only spaces have followed it; else 0. */
   #lineEnd = 0;
   /** A second candidate: a text that begins inside an escape read literally. Dropped at the first byte that differs. */
@@ -204,7 +203,8 @@ class Reading extends Unescape {
     super();
     this.#automaton = automaton;
     this.#found = found;
-    this.#starts = new Float64Array(2 ** Math.ceil(Math.log2(automaton.longest + 1)));
+    this.#track = new Track(automaton);
+    this.#exact = automaton.hasLineBreak ? new Track(automaton) : undefined;
   }
 
   /** Most bytes to hold back. */
@@ -214,7 +214,8 @@ class Reading extends Unescape {
 
   /** Whether no text and no escape has begun. */
   get isIdle(): boolean {
-    return this.#state === 0 && this.#otherState === 0 && this.pendingFrom === undefined;
+    const isInText = this.#track.state !== 0 || this.#otherState !== 0 || (this.#exact?.state ?? 0) !== 0;
+    return !isInText && this.pendingFrom === undefined;
   }
 
   /**
@@ -237,7 +238,8 @@ class Reading extends Unescape {
 
   /** Drops the texts in progress. */
   forget(): void {
-    this.#state = 0;
+    this.#track.state = 0;
+    if (this.#exact !== undefined) this.#exact.state = 0;
     this.#otherState = 0;
     this.#lineEnd = 0;
     this.#cut = undefined;
@@ -245,9 +247,9 @@ class Reading extends Unescape {
 
   /** Where the earliest text in progress begins; `end` when there is none. */
   begunAt(end: number): number {
-    const depth = this.#automaton.depth[this.#state] as number;
     return Math.min(
-      depth === 0 ? end : this.#startOf(depth),
+      this.#track.begunAt(end),
+      this.#exact?.begunAt(end) ?? end,
       this.#otherState === 0 ? end : this.#otherStart,
       this.#cut?.start ?? end,
       this.pendingFrom ?? end,
@@ -256,8 +258,10 @@ class Reading extends Unescape {
 
   protected take(byte: number, start: number, end: number, isSlash: boolean): void {
     if (this.#cut !== undefined) this.#followCut(byte, end, isSlash);
+    const letter = canonical(byte);
+    if (this.#exact !== undefined) this.#goOnWith(this.#exact, letter, start, end);
     // Undone, a password with `\n` in it has a line break of its own.
-    if ((byte === LF || byte === CR) && this.#automaton.follow(this.#state, byte) === 0) {
+    if ((byte === LF || byte === CR) && this.#automaton.follow(this.#track.state, byte) === 0) {
       this.#breakLine(byte);
       return;
     }
@@ -265,13 +269,7 @@ class Reading extends Unescape {
       if (byte === 0x20 || byte === 0x09) return;
       this.#lineEnd = 0;
     }
-    const letter = canonical(byte);
-    this.#state = this.#automaton.next(this.#state, letter);
-    this.#starts[this.#taken++ & (this.#starts.length - 1)] = start;
-    const length = this.#automaton.ends[this.#state] as number;
-    if (length > 0) this.#found(this.#startOf(length), end);
-    const remainder = this.#automaton.remainderAt(this.#state);
-    if (remainder !== undefined) this.#findRemainder(remainder, this.#startOf(remainder.text.length), end);
+    this.#goOnWith(this.#track, letter, start, end);
     if (this.#otherState !== 0 && start >= this.#otherFrom) this.#goOn(letter, end);
   }
 
@@ -300,9 +298,17 @@ class Reading extends Unescape {
    */
   #breakLine(byte: number): void {
     const isEmpty = this.#lineEnd === LF || this.#lineEnd === byte;
-    if (isEmpty || (this.#automaton.depth[this.#state] as number) < 2) this.#state = 0;
+    if (isEmpty || (this.#automaton.depth[this.#track.state] as number) < 2) this.#track.state = 0;
     if (isEmpty) this.#otherState = 0;
-    this.#lineEnd = this.#state === 0 && this.#otherState === 0 ? 0 : byte;
+    this.#lineEnd = this.#track.state === 0 && this.#otherState === 0 ? 0 : byte;
+  }
+
+  #goOnWith(track: Track, letter: number, start: number, end: number): void {
+    track.take(letter, start);
+    const length = this.#automaton.ends[track.state] as number;
+    if (length > 0) this.#found(track.startOf(length), end);
+    const remainder = this.#automaton.remainderAt(track.state);
+    if (remainder !== undefined) this.#findRemainder(remainder, track.startOf(remainder.text.length), end);
   }
 
   #goOn(letter: number, end: number): void {
@@ -327,9 +333,5 @@ class Reading extends Unescape {
     if (cut !== undefined && byte === BACKSLASH && end - cut.start < cut.minBytes) return;
     this.#cut = undefined;
     if (cut !== undefined && isSlash && end - cut.start >= cut.minBytes) this.#found(cut.start, cut.end);
-  }
-
-  #startOf(length: number): number {
-    return this.#starts[(this.#taken - length) & (this.#starts.length - 1)] as number;
   }
 }

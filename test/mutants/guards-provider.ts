@@ -160,7 +160,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard(
     "redaction, secrets with a line break",
-    ["&& this.#automaton.follow(this.#state, byte) === 0", ""],
+    ["automaton.hasLineBreak ? new Track(automaton) : undefined", "undefined"],
     "redaction/spellings",
   ),
   guard("redaction, base64 of base64", ["[...base64, ...twice].filter(", "[...base64].filter("], "redaction/spellings"),

@@ -150,6 +150,17 @@ describe("createRedactor()", () => {
       expect(createRedactor([secret]).text(`{"a":"b ${spell(secret)}"}`)).toBe('{"a":"b [redacted]"}');
   });
 
+  it("takes out a secret with what looks like a line break behind the beginning of another secret", () => {
+    const redactor = createRedactor(["ab\\ncdefghijk", "QQab12345678901234"]);
+    for (const spell of [raw, json, encodeURIComponent, unicode, percent]) {
+      const text = `xx QQ${spell("ab\\ncdefghijk")} QQab\n12345678901234`;
+      expect(redactor.text(text)).toBe("xx QQ[redacted] [redacted]");
+      const stream = redactor.stream();
+      const parts = [...text].flatMap((one) => [...stream.push(Buffer.from(one))]);
+      expect(Buffer.concat([...parts, ...stream.end()]).toString()).toBe("xx QQ[redacted] [redacted]");
+    }
+  });
+
   it("takes out a secret that ends with a backslash, which may look like an escape of what follows", () => {
     const redactor = createRedactor(["Tr0ub4dor&3\\"]);
     expect(redactor.text('"Tr0ub4dor&3\\\\"')).toBe('"[redacted]\\\\"');

@@ -40,6 +40,7 @@ const CASES: ReadonlyArray<readonly [what: string, secret: string, text: string]
   ["escapes that are not ended", EVIL, "\\u00%4"],
   ["base64 of it in short lines", "a".repeat(9000), "YWFh\n"],
   ["ends of lines", EVIL, "a\r\n"],
+  ["ends of lines that the secret has as well", `${"a".repeat(7000)}\\n${"a".repeat(6999)}`, "a\n"],
 ];
 
 /**
