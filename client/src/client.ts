@@ -70,7 +70,12 @@ export interface ConnectLinkOptions {
 
 /** A user's account at one provider. */
 export interface Account {
-  /** Performs one call with the user's token. @throws RelayCallError unless the answer has a status below 400. */
+  /**
+   * Performs one call with the user's token.
+   *
+   * @throws RelayCallError unless the answer has a status below 400; TypeError, and nothing is sent, for what JSON
+   *   cannot hold, such as a bigint in the payload.
+   */
   call<Data = unknown>(call: CallOptions): Promise<CallAnswer<Data>>;
   /**
    * A `fetch` for this account's provider, to pass to an SDK: takes the provider's own URLs and returns the provider's
@@ -133,8 +138,14 @@ interface Row extends Partial<Omit<CallAnswer, "status">> {
   readonly inernalError?: string;
 }
 
-/** Creates a client. It opens no connections and has no state except its options. */
+/**
+ * Creates a client. It opens no connections and has no state except its options.
+ *
+ * @throws TypeError for a url that is none, and for a private key or call token that no header can hold.
+ */
 export function createRelayClient(given: RelayClientOptions): RelayClient {
+  requireHeaderValue(given, "privateKey");
+  requireHeaderValue(given, "callToken");
   const options = { ...given, url: new URL(given.url).href.replace(/\/+$/, "") };
   const { publicKey, url: base } = options;
   const viaFor = (provider: string) => (host: string) => `${base}/via/${encodeURIComponent(provider)}/${host}`;
@@ -167,6 +178,15 @@ export function createRelayClient(given: RelayClientOptions): RelayClient {
       return resultFrom(await ask(options, "DELETE", path, { isSafe: true }));
     },
   };
+}
+
+/** A value of a header (RFC 9110 section 5.5). `fetch` drops line breaks at its end, such as those of a file. */
+const HEADER_VALUE = /^[\t -~\x80-\xff]*[\r\n]*$/;
+
+/** Checked here, because the error of `fetch` quotes the value. */
+function requireHeaderValue(options: RelayClientOptions, name: "privateKey" | "callToken"): void {
+  if (HEADER_VALUE.test(options[name] ?? "")) return;
+  throw new TypeError(`${name} has a line break or another character that a header cannot hold.`);
 }
 
 /**

@@ -53,6 +53,20 @@ async function errorOf(promise: Promise<unknown>): Promise<RelayCallError> {
   return error as RelayCallError;
 }
 
+describe("createRelayClient()", () => {
+  it.each(["privateKey", "callToken"])("refuses a %s that no header can hold, without quoting it", (name) => {
+    for (const value of ["CANARY\nmore", "CANARY\0", "CANARY\u{feff}"]) {
+      const create = () => createRelayClient(options({ [name]: value }));
+      expect(create).toThrow(new TypeError(`${name} has a line break or another character that a header cannot hold.`));
+    }
+  });
+
+  it("takes a key with the line break at the end of its file", async () => {
+    const client = createRelayClient(options({ privateKey: `${application.privateKey}\r\n` }));
+    expect(await client.connections("ada")).toHaveLength(1);
+  });
+});
+
 describe("account.call()", () => {
   it("gives the provider's answer as plain data", async () => {
     const headers = { "X-Pinc-Response-Data-At": "rows.0.data" };
