@@ -147,6 +147,23 @@ function endWithOutput({ code, message }: NodeJS.ErrnoException): void {
   process.exit(code === "EPIPE" ? 0 : 1);
 }
 
+/**
+ * Lets a command go on when its output cannot be written: a reader that is gone, such as `head`, must not end it
+ * half-way. Any other error is noted once, and the exit code is 1.
+ */
+export function goOnWithoutOutput(): void {
+  let isNoted = false;
+  process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+    if (code === "EPIPE" || isNoted) return;
+    isNoted = true;
+    writeNote(`Standard output: ${message}`);
+    // The error of the last line may come before or after the command's own exit code.
+    process.once("exit", () => {
+      process.exitCode ||= 1;
+    });
+  });
+}
+
 /** A table with headings: columns two spaces apart, no trailing spaces. */
 export function textTable(headings: readonly string[], rows: ReadonlyArray<readonly string[]>): string {
   const lines = [headings, ...rows].map((row) => row.map(printable));

@@ -10,6 +10,7 @@ import {
   addCommand,
   collect,
   failure,
+  goOnWithoutOutput,
   readStandardInput,
   standardInput,
   usageError,
@@ -125,8 +126,7 @@ relay's key file. Exit code 1 if any line was refused.`,
 
 async function importAll(options: ImportCommandOptions): Promise<void> {
   if (process.stdin.isTTY) writeNote("Paste the lines, then press Ctrl-D.");
-  // A reader that is gone, such as `head`, must not end the import half-way.
-  process.stdout.on("error", () => {});
+  goOnWithoutOutput();
   const counts = await withStore((open) => importInto(open, options));
   const { stored, kept, refused } = counts;
   writeResult(options, counts, `${stored} stored, ${kept} existing ones kept, ${refused} refused.`);

@@ -2,11 +2,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Sandbox, startSandbox } from "../support/sandbox.js";
-import { createFolder, RELAY } from "./run-relay.js";
+import { createFolder, type Env, RELAY } from "./run-relay.js";
 
 let sandbox: Sandbox;
 beforeAll(async () => {
@@ -43,10 +43,30 @@ it("commands read standard input, work on the files of their environment and end
   expect((await run(["audit", "list"])).length).toBeGreaterThan(4);
 }, 180_000);
 
-it.runIf(process.platform === "linux")("a command whose output meets a full disk says so and fails", async () => {
-  const full = openSync("/dev/full", "w");
-  const child = spawn(process.execPath, [RELAY, "--version"], { stdio: ["ignore", full, "pipe"] });
-  closeSync(full);
-  const [stderr, [exitCode]] = await Promise.all([text(child.stderr as Readable), once(child, "close")]);
-  expect([exitCode, stderr]).toEqual([1, "Standard output: ENOSPC: no space left on device, write\n"]);
+describe.runIf(process.platform === "linux")("a command whose output meets a full disk", () => {
+  /** Runs a command on the built files to its end. */
+  async function run(args: readonly string[], env: Env = {}, input = ""): Promise<[number | null, string]> {
+    const full = openSync("/dev/full", "w");
+    const child = spawn(process.execPath, [RELAY, ...args], { env, stdio: ["pipe", full, "pipe"] });
+    closeSync(full);
+    (child.stdin as Writable).end(input);
+    const [stderr, [exitCode]] = await Promise.all([text(child.stderr as Readable), once(child, "close")]);
+    return [exitCode, stderr];
+  }
+
+  const FULL = [1, "Standard output: ENOSPC: no space left on device, write\n"];
+
+  it("says so and fails", async () => {
+    expect(await run(["--version"])).toEqual(FULL);
+  });
+
+  it("imports to the end, says so once and fails", async () => {
+    const folder = createFolder();
+    const { publicKey } = await folder.json(["app", "create", "Shop"]);
+    const line = { application: publicKey, user: "ada", provider: "github", token: { access_token: "CANARY" } };
+    const input = ['{"wrong":1}', '{"wrong":1}', JSON.stringify(line)].join("\n");
+    expect(await run(["connection", "import"], folder.env, input)).toEqual(FULL);
+    expect(await folder.json(["connection", "list", "--app", publicKey])).toMatchObject([{ user: "ada" }]);
+    expect(await run(["connection", "import", "--json"], folder.env)).toEqual(FULL);
+  });
 });
