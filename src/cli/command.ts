@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { type Command, InvalidArgumentError } from "commander";
 import { parseInteger } from "../config/setting-list.js";
-import { type FailureCode, operatorExitCode } from "../lib/process.js";
+import { type FailureCode, operatorExitCode, SAME_KEYPRESS_MS } from "../lib/process.js";
 
 /** Help texts of a command. */
 interface CommandHelp {
@@ -300,25 +300,31 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
  * Does work that a signal must not cut short. A signal first runs `cleanUp`, then ends the process by that signal, as
- * if there had been no handler (a shell reports 128 plus its number).
+ * if there had been no handler (a shell reports 128 plus its number). A second one ends it at once.
  *
- * @param cleanUp called only on a signal, such as to remove temporary files.
+ * @param cleanUp called once, only on a signal, such as to remove temporary files.
  */
 export async function cleaningUp<Result>(
   cleanUp: () => void | Promise<void>,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const end = async (signal: NodeJS.Signals) => {
+  let firstAt: number | undefined;
+  const onSignal = async (signal: NodeJS.Signals) => {
+    const isFirst = firstAt === undefined;
+    firstAt ??= performance.now();
+    // One keypress, or the end of a terminal, may send several.
+    if (!isFirst && performance.now() - firstAt < SAME_KEYPRESS_MS) return;
     try {
-      await cleanUp();
+      if (isFirst) await cleanUp();
     } finally {
-      for (const each of SIGNALS) process.off(each, end);
+      ignoreSignals();
       // Not process.exit(), because that waits for threads.
       process.kill(process.pid, signal);
     }
   };
-  for (const signal of SIGNALS) process.on(signal, end);
-  return work().finally(() => {
-    for (const signal of SIGNALS) process.off(signal, end);
-  });
+  const ignoreSignals = () => {
+    for (const signal of SIGNALS) process.off(signal, onSignal);
+  };
+  for (const signal of SIGNALS) process.on(signal, onSignal);
+  return work().finally(ignoreSignals);
 }

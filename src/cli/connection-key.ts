@@ -8,7 +8,7 @@ import { parseValues, type ValueClass } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
 import type { SelfAddress } from "../upstream/connector.js";
 import { applicationOf } from "./application.js";
-import { cleaningUp, failure, textFields, textTable, usageError } from "./command.js";
+import { cleaningUp, failure, textFields, textTable, usageError, writeNote } from "./command.js";
 import { loadCatalog, type OpenStore } from "./open-store.js";
 
 /** Options that name one connection. */
@@ -168,8 +168,14 @@ export async function withWayOut<Result>(
   }
 }
 
-/** Time for the answer of a token endpoint after a signal, as the service gives. */
+/**
+ * Time for the answer of a token endpoint after a signal, as the service gives: the command would lose the next refresh
+ * token if it ended before.
+ */
 const GRACE_MS = 10_000;
+
+const WAITING =
+  "Waiting up to 10 s for the provider's answer, which may hold the next refresh token. A second signal ends the command at once.";
 
 /** Calls `use` with a refresher that works like the service's, with its own proof that it holds the lease. */
 export async function withRefresher<Result>(
@@ -199,9 +205,13 @@ export async function withRefresher<Result>(
     try {
       // Before a lease is taken: relays on other machines end the leases of a process that they cannot see.
       await store.announce?.(spool).begin();
-      // The command would lose the next refresh token if it ended before the answer.
       return await cleaningUp(
-        () => refresher.close(GRACE_MS),
+        () => {
+          // Where the signal is the end of the terminal, nobody reads the note.
+          process.stderr.on("error", () => {});
+          writeNote(WAITING);
+          return refresher.close(GRACE_MS);
+        },
         () => use(refresher),
       );
     } finally {

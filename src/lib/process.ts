@@ -3,7 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
 /** Ctrl-C reaches a process twice when npm started it: from the terminal, and from npm. In milliseconds. */
-const SAME_KEYPRESS_MS = 500;
+export const SAME_KEYPRESS_MS = 500;
 
 /**
  * Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. Call it once.

@@ -241,26 +241,64 @@ describe("relay connection refresh", () => {
     expect(hopeless).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("no refresh token") });
   });
 
-  it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
-    "keeps the next refresh token when %s comes before the answer",
-    async (signal) => {
+  describe("when a signal comes before the answer", () => {
+    /** A refresh in a process of its own, whose answer waits until `whileAsked` has ended. */
+    async function refreshing(whileAsked: (child: Child, ended: Promise<unknown>) => Promise<unknown>) {
       const { folder, app, env } = await prepare();
       const named = ["--app", app, "--user", "ada", "--provider", "sandbox"];
       await folder.json(["connection", "put", ...named], { env, input: JSON.stringify(sandbox.issueToken()) });
       const child = folder.start(["connection", "refresh", ...named], env);
       const ended = once(child, "close");
-      beforeTokenAnswer = async () => void child.kill(signal);
+      beforeTokenAnswer = async () => void (await whileAsked(child, ended));
       onTestFinished(() => {
         beforeTokenAnswer = async () => {};
       });
-      await ended;
-      expect(await folder.json(["connection", "show", ...named], { env })).toMatchObject({ version: 2 });
-      expect(await folder.json(["connection", "refresh", ...named], { env })).toMatchObject({
-        version: 3,
-        problem: null,
+      const [, signal] = await ended;
+      beforeTokenAnswer = async () => {};
+      const show = (command: "show" | "refresh") => folder.json(["connection", command, ...named], { env });
+      return { signal, show };
+    }
+
+    type Child = ReturnType<CliFolder["start"]>;
+
+    /** Resolves when the command says that it waits, or has ended. */
+    const waitingOf = ({ stderr }: Child, ended: Promise<unknown>) =>
+      Promise.race([ended, once(stderr, "data").then(([note]) => expect(String(note)).toMatch(/^Waiting up to 10 s/))]);
+
+    // As a terminal, a shell and npm may send them for one keypress, or a system that ends a session.
+    it.each([
+      ["SIGINT", "SIGTERM"],
+      ["SIGTERM", "SIGHUP"],
+      ["SIGHUP", "SIGINT"],
+    ] as const)("keeps the next refresh token, for %s and %s at once", async (...signals) => {
+      const { show } = await refreshing((child, ended) => {
+        for (const signal of signals) child.kill(signal);
+        return waitingOf(child, ended);
       });
-    },
-  );
+      expect(await show("show")).toMatchObject({ version: 2 });
+      expect(await show("refresh")).toMatchObject({ version: 3, problem: null });
+    });
+
+    it("keeps it when nobody reads that it waits", async () => {
+      const { show } = await refreshing(async (child) => {
+        child.stderr.destroy();
+        child.kill("SIGHUP");
+      });
+      expect(await show("show")).toMatchObject({ version: 2 });
+    });
+
+    it("ends at once for a second signal", async () => {
+      const { signal, show } = await refreshing(async (child, ended) => {
+        child.kill("SIGTERM");
+        await waitingOf(child, ended);
+        const again = setInterval(() => child.kill("SIGINT"), 100);
+        await ended;
+        clearInterval(again);
+      });
+      expect(signal).toBe("SIGINT");
+      expect(await show("show")).toMatchObject({ version: 1 });
+    });
+  });
 });
 
 describe("relay client put", () => {
