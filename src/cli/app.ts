@@ -66,7 +66,7 @@ function addAppCreate(group: Command): void {
   })
     .option("--public-key <key>", "use this key, which clients already have, instead of a new one")
     .addOption(callerAuthOption().default("public-key"));
-  addSettings(command, (atFirst) => atFirst).action(create);
+  addSettings(command, (atFirst) => atFirst, " and by default").action(create);
 }
 
 function callerAuthOption(): Option {
@@ -77,8 +77,9 @@ function callerAuthOption(): Option {
  * Adds the options that `create` and `update` have in common.
  *
  * @param listNote a list option's note, given the one for a new application.
+ * @param byDefault what a new application has beside the limit that it may have.
  */
-function addSettings(command: Command, listNote: (atFirst: string) => string): Command {
+function addSettings(command: Command, listNote: (atFirst: string) => string, byDefault = ""): Command {
   return command
     .option(
       "--allow-origin <origin>",
@@ -103,7 +104,7 @@ function addSettings(command: Command, listNote: (atFirst: string) => string): C
     )
     .option(
       "--max-token-ttl <duration>",
-      "longest lifetime of a call token, such as 1h; a day at most and by default",
+      `longest lifetime of a call token, such as 1h; a day at most${byDefault}`,
       parseDuration,
     )
     .option("--accent-color <#rrggbb>", "accent colour on the connect page; empty for the relay's own")

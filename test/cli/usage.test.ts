@@ -59,6 +59,13 @@ describe("relay --help", () => {
     expect((await createFolder().run(["--version"])).stdout).toBe(`${manifest.version}\n`);
   });
 
+  it("names a default where there is one: a new application has it, a change keeps what is set", async () => {
+    const helpOf = async (command: string) => (await createFolder().run(["app", command, "--help"])).stdout;
+    expect(await helpOf("create")).toMatch(/a\s+day\s+at\s+most\s+and\s+by\s+default/);
+    expect(await helpOf("update")).toMatch(/a\s+day\s+at\s+most/);
+    expect(await helpOf("update")).not.toMatch(/by\s+default/);
+  });
+
   it.each([["serve"], ["app", "create", "x"], ["--help"]])(
     "refuses %s, and opens no store, on a Node.js that aborts",
     async (...args) => {
