@@ -73,8 +73,8 @@ export interface Account {
   /**
    * Performs one call with the user's token.
    *
-   * @throws RelayCallError unless the answer has a status below 400; TypeError, and nothing is sent, for what JSON
-   *   cannot hold, such as a bigint in the payload.
+   * @throws RelayCallError unless the answer has a status below 400; TypeError, and nothing is sent, for a payload with a
+   *   bigint or a cycle.
    */
   call<Data = unknown>(call: CallOptions): Promise<CallAnswer<Data>>;
   /**
@@ -144,9 +144,8 @@ interface Row extends Partial<Omit<CallAnswer, "status">> {
  * @throws TypeError for a url that is none, and for a private key or call token that no header can hold.
  */
 export function createRelayClient(given: RelayClientOptions): RelayClient {
-  requireHeaderValue(given, "privateKey");
-  requireHeaderValue(given, "callToken");
-  const options = { ...given, url: new URL(given.url).href.replace(/\/+$/, "") };
+  const url = new URL(given.url).href.replace(/\/+$/, "");
+  const options = { ...given, ...secretFrom(given, "privateKey"), ...secretFrom(given, "callToken"), url };
   const { publicKey, url: base } = options;
   const viaFor = (provider: string) => (host: string) => `${base}/via/${encodeURIComponent(provider)}/${host}`;
   const tokenFor = async (userId: string, provider: string, limits?: TokenLimits) =>
@@ -180,12 +179,14 @@ export function createRelayClient(given: RelayClientOptions): RelayClient {
   };
 }
 
-/** A value of a header (RFC 9110 section 5.5). `fetch` drops line breaks at its end, such as those of a file. */
-const HEADER_VALUE = /^[\t -~\x80-\xff]*[\r\n]*$/;
+/** A value of a header (RFC 9110 section 5.5). */
+const HEADER_VALUE = /^[\t -~\x80-\xff]*$/;
 
-/** Checked here, because the error of `fetch` quotes the value. */
-function requireHeaderValue(options: RelayClientOptions, name: "privateKey" | "callToken"): void {
-  if (HEADER_VALUE.test(options[name] ?? "")) return;
+/** Without the line break at the end of its file. Checked here, because the error of `fetch` quotes the value. */
+function secretFrom(options: RelayClientOptions, name: "privateKey" | "callToken"): Partial<RelayClientOptions> {
+  const value = options[name]?.trimEnd();
+  if (value === undefined) return {};
+  if (HEADER_VALUE.test(value)) return { [name]: value };
   throw new TypeError(`${name} has a line break or another character that a header cannot hold.`);
 }
 

@@ -80,8 +80,9 @@ async function removeEnded(folder: string, now: number): Promise<void> {
 }
 
 async function readLink(file: string): Promise<readonly [endsAt: string, signature: Buffer]> {
-  const text = (await readFile(file, "utf8").catch(nothingIfGone)) ?? "";
-  const [, endsAt = "0", signature = ""] = /^(\d{1,15}) ([\w-]{43})\n$/.exec(text) ?? [];
+  // Another user's, under a strict umask, may not be read.
+  const text = await readFile(file, "utf8").catch((error) => (error.code === "EACCES" ? "" : nothingIfGone(error)));
+  const [, endsAt = "0", signature = ""] = /^(\d{1,15}) ([\w-]{43})\n$/.exec(text ?? "") ?? [];
   return [endsAt, Buffer.from(signature, "base64url")];
 }
 

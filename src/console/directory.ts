@@ -54,7 +54,10 @@ export function createDirectory(api: Api, onChange: () => void): Directory {
   }
 
   function note(applications: readonly ApplicationJson[]): void {
-    for (const { publicKey = "", displayName = "" } of applications) names.set(publicKey, displayName);
+    for (const { publicKey = "", displayName = "" } of applications) {
+      names.set(publicKey, displayName);
+      unnamed.delete(publicKey);
+    }
   }
 
   async function ask(publicKey: string): Promise<void> {

@@ -106,7 +106,7 @@ export function createBrowserCookie(isSecure: boolean): BrowserCookie {
 
 /** Size limit of a form: far above the connect page's own form. */
 const MAX_FORM_BYTES = 32 * 1024;
-/** Size limit of a form with keys: two of maximum length, percent-encoded in three bytes a character, and the rest. */
+/** Size limit of a form with keys: two of maximum length in ASCII, percent-encoded, and the rest. */
 export const MAX_KEYS_FORM_BYTES = MAX_FORM_BYTES + 2 * 3 * MAX_SECRET_LENGTH;
 
 /** Forms are small, so their memory is not counted. */

@@ -197,7 +197,7 @@ class Reading extends Unescape {
   #otherStart = 0;
   #otherFrom = 0;
   /** A remainder that was found, while it has to be followed by more backslashes. */
-  #cut: (Remainder & { readonly start: number; readonly end: number }) | undefined;
+  #cut: (Pick<Remainder, "minBytes"> & { readonly start: number; readonly end: number }) | undefined;
 
   constructor(automaton: Automaton, found: (start: number, end: number) => void) {
     super();
@@ -257,7 +257,7 @@ class Reading extends Unescape {
   }
 
   protected take(byte: number, start: number, end: number, isSlash: boolean): void {
-    if (this.#cut !== undefined) this.#followCut(byte, end, isSlash);
+    this.#followCut(byte, end, isSlash);
     const letter = canonical(byte);
     if (this.#exact !== undefined) this.#goOnWith(this.#exact, letter, start, end);
     // Undone, a password with `\n` in it has a line break of its own.
@@ -322,16 +322,24 @@ class Reading extends Unescape {
   }
 
   /** Only whole secrets count: the remainder as written has to be as long as the secret. */
-  #findRemainder(remainder: Remainder, start: number, end: number): void {
-    if (remainder.isCut) this.#cut = { ...remainder, start, end };
-    else if (end - start >= remainder.minBytes) this.#found(start, end);
+  #findRemainder({ minBytes, isCut }: Remainder, start: number, end: number): void {
+    if (isCut) this.#cut = this.#longerCut(start, end, minBytes) ?? { minBytes, start, end };
+    else if (end - start >= minBytes) this.#found(start, end);
+  }
+
+  /** The cut that begins earlier, if it needs no more bytes: an escape within it, read literally, can begin another. */
+  #longerCut(start: number, end: number, minBytes: number) {
+    const cut = this.#cut;
+    return cut?.end === end && cut.start <= start && cut.start + cut.minBytes <= start + minBytes ? cut : undefined;
   }
 
   /** Reads what follows a remainder without the backslashes at its end. They are not masked themselves. */
   #followCut(byte: number, end: number, isSlash: boolean): void {
     const cut = this.#cut;
-    if (cut !== undefined && byte === BACKSLASH && end - cut.start < cut.minBytes) return;
+    if (cut === undefined || (byte === BACKSLASH && end - cut.start < cut.minBytes)) return;
     this.#cut = undefined;
-    if (cut !== undefined && isSlash && end - cut.start >= cut.minBytes) this.#found(cut.start, cut.end);
+    // The letter of an escape behind them is no backslash.
+    const slashEnd = byte === BACKSLASH ? end : end - 1;
+    if (isSlash && slashEnd - cut.start >= cut.minBytes) this.#found(cut.start, cut.end);
   }
 }

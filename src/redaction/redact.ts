@@ -121,13 +121,17 @@ const MAX_WRITTEN_LENGTH = 1024;
  */
 function spellingsOf(secret: string): Spellings {
   const plain = unencodedForms(secret).flatMap(bytesOf).map(undone);
+  // What one form writes in six bytes another may write in two.
+  const leastBytes = plain.reduce((least, { minBytes }) => Math.min(least, minBytes), Number.POSITIVE_INFINITY);
   const base64 = writtenForms(secret).flatMap(bytesOf).flatMap(base64Of);
   const twice = secret.length > MAX_WRITTEN_LENGTH ? [] : base64.slice(0, 3).flatMap(base64Of);
   const encoded = [...base64, ...twice].filter(({ length }) => length > MIN_SECRET_LENGTH);
   return {
     whole: [...plain.filter((form) => !isRemainder(form)).map(({ text }) => text), utf16Of(secret), ...encoded],
     encoded,
-    remainders: plain.filter((form) => isRemainder(form) && form.text.length >= GRAM),
+    remainders: plain
+      .filter((form) => isRemainder(form) && form.text.length >= GRAM)
+      .map((form) => ({ ...form, minBytes: leastBytes })),
   };
 }
 

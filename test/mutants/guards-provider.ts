@@ -145,17 +145,17 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard(
     "redaction, ordinary text that is a secret once undone",
-    ["else if (end - start >= remainder.minBytes) this", "else this"],
+    ["else if (end - start >= minBytes) this", "else this"],
     "redaction/spellings",
   ),
   guard(
     "redaction, ordinary text that lacks a backslash",
-    ["if (remainder.isCut) this.#cut =", "if (remainder.minBytes < 0) this.#cut ="],
+    ["if (isCut) this.#cut =", "if (minBytes < 0) this.#cut ="],
     "redaction/spellings",
   ),
   guard(
     "redaction, all backslashes",
-    ["&& isSlash && end - cut.start >= cut.minBytes", "&& isSlash"],
+    ["isSlash && slashEnd - cut.start >= cut.minBytes", "isSlash"],
     "redaction/spellings",
   ),
   guard(

@@ -196,6 +196,25 @@ describe("createRedactor()", () => {
     }
   });
 
+  it.each([
+    ["\\\\server\\pass\\", "x=\\\\server\\pass\\ y"],
+    ["\\/pa55word\\", "x=\\/pa55word\\ y"],
+    ['\\"pa55word\\', 'x=\\"pa55word\\'],
+    ["é6\\%5cr%5c%5c/s", `x=${json("é6\\%5cr%5c%5c/s")} y`],
+  ])("takes out %j where an escape at its beginning can also be read literally: %s", (secret, text) => {
+    expect(createRedactor([secret]).text(text)).toMatch(/^x=\[redacted\]\\*(?: y)?$/);
+  });
+
+  it.each(['"hunter2secret\\', "/hunter2secret\\"])("leaves JSON valid where it takes out %j", (secret) => {
+    const text = JSON.stringify({ a: secret }).replaceAll("/", "\\/");
+    expect(createRedactor([secret]).text(text)).toBe('{"a":"[redacted]\\\\"}');
+  });
+
+  it("counts no letter of an escape as a backslash at the end of a secret", () => {
+    const text = '{"a":"password\\n","b":"password\\t"}';
+    expect(createRedactor(["password\\\\"]).text(text)).toBe(text);
+  });
+
   it("takes out a secret that what remains of a longer one ends with", () => {
     const redactor = createRedactor(["new-password\\", "password"]);
     expect(redactor.text("a new-password, new-password%5C")).toBe("a new-[redacted], [redacted]%5C");
