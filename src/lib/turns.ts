@@ -91,6 +91,30 @@ export async function inBatches(size: number, work: () => Promise<number>): Prom
   while ((await work()) === size) await nextTurn();
 }
 
+/** Work that several may want at the same time. */
+export interface SingleFlight<Result> {
+  /** Begins the work, or joins it while it is in progress. */
+  run(): Promise<Result>;
+  /** The work in progress. */
+  readonly current: Promise<Result> | undefined;
+}
+
+/** Does work for all who want it while it is in progress. */
+export function createSingleFlight<Result>(work: () => Promise<Result>): SingleFlight<Result> {
+  let current: Promise<Result> | undefined;
+  return {
+    run() {
+      current ??= work().finally(() => {
+        current = undefined;
+      });
+      return current;
+    },
+    get current() {
+      return current;
+    },
+  };
+}
+
 /** Queued work. */
 interface Job {
   /** Works until the time `until`; true when something is left to do. */

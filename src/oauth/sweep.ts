@@ -1,4 +1,5 @@
 import { watchClock } from "../lib/process.js";
+import { createSingleFlight } from "../lib/turns.js";
 import type { CommitOutcome, Connection, ConnectionStore } from "./connection.js";
 import type { Peers, Settlement, UnstoredAnswer } from "./peers.js";
 import type { Refresher } from "./refresher.js";
@@ -33,8 +34,6 @@ export function startSweep(options: SweepOptions) {
     free: connections.freeLeases,
   };
   let afterId = "";
-  let settling: Promise<void> | undefined;
-  let looking: Promise<void> | undefined;
 
   const refreshAbandoned = async () => {
     const found = await connections.findAbandoned(afterId, BATCH);
@@ -42,35 +41,23 @@ export function startSweep(options: SweepOptions) {
     afterId = found.length < BATCH ? "" : (found.at(-1)?.id ?? "");
     for (const connection of found) refresher.refreshBeside(connection, "abandoned");
   };
-  const settleAll = async () => {
+  const settling = createSingleFlight(async () => {
     for (const each of peers) await each.settleGone(settlement).catch(onFault);
-  };
-  const settle = () => {
-    settling ??= settleAll().finally(() => {
-      settling = undefined;
-    });
-    return settling;
-  };
-  const sweep = async () => {
-    await settle();
+  });
+  const looking = createSingleFlight(async () => {
+    await settling.run();
     await refreshAbandoned().catch(onFault);
-  };
-  const look = () => {
-    looking ??= sweep().finally(() => {
-      looking = undefined;
-    });
-    return looking;
-  };
-  const timer = setInterval(() => void look(), EVERY_MS).unref();
+  });
+  const timer = setInterval(() => void looking.run(), EVERY_MS).unref();
   return {
     /** Stores the answers that dead processes left, and ends their leases; refreshes nothing. Never rejects. */
-    settle,
+    settle: settling.run,
     /** Runs one sweep, as the timer does; never rejects. */
-    look,
+    look: looking.run,
     /** Stops the timer; resolves when the last sweep has ended. */
     async close() {
       clearInterval(timer);
-      await looking;
+      await looking.current;
     },
   };
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { createSingleFlight } from "../lib/turns.js";
 import { within } from "./list-calls.js";
 
 /** Parts of a call's time. For a streamed answer, `total` is the time until its head. */
@@ -236,7 +237,6 @@ export function createFigureWriter({ store, now, onFault }: FigureWriterOptions)
   let minuteAt = 0;
   /** Past minutes that are not yet added up, with their start. */
   const setAside: Array<readonly [startAt: number, typeof fresh]> = [];
-  let writing: Promise<void> | undefined;
 
   function spanAt(span: FigureSpan, at: number): Span {
     const startAt = at - (at % SPAN_MS[span]);
@@ -316,13 +316,8 @@ export function createFigureWriter({ store, now, onFault }: FigureWriterOptions)
     }
   }
 
-  const writeNow = () => {
-    writing ??= writeAll().finally(() => {
-      writing = undefined;
-    });
-    return writing;
-  };
-  const timer = setInterval(() => void writeNow(), WRITE_MS).unref();
+  const writing = createSingleFlight(writeAll);
+  const timer = setInterval(() => void writing.run(), WRITE_MS).unref();
 
   return {
     add(applicationId, provider, call) {
@@ -337,8 +332,8 @@ export function createFigureWriter({ store, now, onFault }: FigureWriterOptions)
       clearInterval(timer);
       await within(
         (async () => {
-          await writing;
-          await writeNow();
+          await writing.current;
+          await writing.run();
         })(),
         CLOSE_MS,
       );

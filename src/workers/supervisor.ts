@@ -3,6 +3,7 @@ import cluster from "node:cluster";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
+import { createSingleFlight } from "../lib/turns.js";
 import { describeError } from "../telemetry/log.js";
 import type { Metric } from "../telemetry/metric.js";
 import { sumOf } from "../telemetry/metrics.js";
@@ -26,15 +27,14 @@ export function createWorkerMetrics(): WorkerMetrics {
   const asked = new Map<Worker, () => void>();
   let ended: readonly Metric[] = [];
   let lastKept = Promise.resolve();
-  let gathering: Promise<readonly Metric[]> | undefined;
 
-  async function gather(): Promise<readonly Metric[]> {
+  const gathering = createSingleFlight(async () => {
     const answers = [...latest.keys()].map((worker) => ask(worker, asked));
     const waiting = new AbortController();
     await Promise.race([Promise.all(answers), delay(WAIT_MS, undefined, { signal: waiting.signal }).catch(() => {})]);
     waiting.abort();
     return sumOf([ended, ...latest.values()]);
-  }
+  });
 
   function onMessage(worker: Worker, message: unknown): void {
     if (isMessage("metrics", message)) {
@@ -42,10 +42,7 @@ export function createWorkerMetrics(): WorkerMetrics {
       stopWaiting(worker);
       if (message.isLast) keep(worker);
     } else if (isMessage("metricsWanted", message)) {
-      gathering ??= gather().finally(() => {
-        gathering = undefined;
-      });
-      void gathering.then((metrics) => send(worker, { type: "metricsSum", id: message.id, metrics }));
+      void gathering.run().then((metrics) => send(worker, { type: "metricsSum", id: message.id, metrics }));
     }
   }
 
@@ -176,7 +173,7 @@ class Supervisor {
   #generation = 0;
   /** Consecutive workers that ended by themselves soon after their start. */
   #shortLives = 0;
-  #restart: Promise<void> | undefined;
+  readonly #restart = createSingleFlight(() => this.#replaceAll());
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -243,10 +240,7 @@ class Supervisor {
     if (this.isStopping) return Promise.resolve();
     this.#generation += 1;
     this.#options.logger.info({ workers: this.#serving.size }, "restarting");
-    this.#restart ??= this.#replaceAll().finally(() => {
-      this.#restart = undefined;
-    });
-    return this.#restart;
+    return this.#restart.run();
   }
 
   /** Stops all workers, including those still starting; resolves to 0 if all of them ended cleanly, else to 1. */

@@ -7,6 +7,7 @@ import {
   RateLimiterMemory,
 } from "rate-limiter-flexible";
 import type { Config } from "../config/config.js";
+import { createSingleFlight } from "../lib/turns.js";
 import type { Metric } from "../telemetry/metric.js";
 
 /** Reports to the supervisor that this worker is serving, and from then on sends it a heartbeat. */
@@ -65,15 +66,12 @@ export function metricsOverWorkers(readOwn: () => readonly Metric[]): MetricsOfA
   };
   process.on("message", onMessage);
   let lastId = 0;
-  let reading: Promise<readonly Metric[]> | undefined;
+  const reading = createSingleFlight(() => {
+    lastId += 1;
+    return askSupervisor(lastId);
+  });
   return {
-    read() {
-      lastId += 1;
-      reading ??= askSupervisor(lastId).finally(() => {
-        reading = undefined;
-      });
-      return reading;
-    },
+    read: reading.run,
     async close() {
       process.off("message", onMessage);
       await sendOwn(true);
