@@ -80,7 +80,7 @@ async function serve(config: Config, log: Log, { started, stopped }: Surrounding
 
 /** The message of an error for the operator; for any other error only class, code and place. */
 function startProblem(error: unknown, config: Config): string {
-  const { code, syscall, port, message } = error as NodeJS.ErrnoException & { readonly port?: number };
+  const { code, syscall, port, message } = (error ?? {}) as NodeJS.ErrnoException & { readonly port?: number };
   // In a worker it is the supervisor that binds the port.
   if (syscall === "listen" || syscall === "bind") return listenProblem(message, code, port, config);
   if (code?.startsWith("ERR_OSSL_")) return `RELAY_TLS_CERT, RELAY_TLS_KEY: ${code}. 'relay config check' says more.`;

@@ -1,6 +1,6 @@
 import { type Bytes, bytesOf, createChunks } from "../lib/chunks.js";
 import type { Steps } from "../lib/turns.js";
-import { asksForBody } from "../providers/credential.js";
+import { asksForBody, MAX_SIGNAL_BYTES } from "../providers/credential.js";
 import type { Redactor } from "../redaction/redact.js";
 import { causeOf } from "../telemetry/log.js";
 import { headerValue } from "../upstream/exchange.js";
@@ -207,9 +207,6 @@ interface StreamedAnswer extends UpstreamAnswer {
   readonly stream: UpstreamStream;
 }
 
-/** Longest part of a body that is read for an expiry signal: errors are shorter than this. */
-const MAX_START_BYTES = 64 * 1024;
-
 const NOTHING = createChunks();
 
 /**
@@ -244,7 +241,7 @@ function speaksOfToken({ provider }: AllowedCall, { statusCode, rawHeaders }: Up
 async function startOf(chunks: AsyncIterator<Buffer>): Promise<Buffer> {
   const start: Buffer[] = [];
   let length = 0;
-  while (length < MAX_START_BYTES) {
+  while (length < MAX_SIGNAL_BYTES) {
     const chunk = await chunks.next();
     if (chunk.done === true) break;
     start.push(chunk.value);

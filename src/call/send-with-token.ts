@@ -6,6 +6,7 @@ import type { CurrentToken, TokenRefusal, TokenSource } from "../oauth/token-sou
 import {
   fillPlaceholders,
   isExpirySignal,
+  MAX_SIGNAL_BYTES,
   type PlaceholderTokens,
   placeCredential,
   placesOf,
@@ -187,12 +188,11 @@ const MIN_AGE_MS = 30_000;
 const ENDED_TOKEN = /\b(?:oauth_problem|error)["']?\s*[=:]\s*["']?token_(?:expired|rejected|revoked)\b/i;
 /** A refusal for another reason: the signature, the client or the clock. */
 const OTHER_PROBLEM = /\boauth_problem["']?\s*[=:]/i;
-/** Longest part of a body that is searched; refusals are shorter. */
-const MAX_REFUSAL_BYTES = 64 * 1024;
 
 /** What a refused signature means for the token; the reason may be in the challenge or in the body. */
 function signedRefusalOf(challenge: string, { body }: UpstreamAnswer): TokenRefusal | "other" | undefined {
-  const text = `${challenge}\n${body.concat().subarray(0, MAX_REFUSAL_BYTES).toString("latin1")}`;
+  const start = Buffer.concat(body.pieces, Math.min(body.length, MAX_SIGNAL_BYTES));
+  const text = `${challenge}\n${start.toString("latin1")}`;
   if (ENDED_TOKEN.test(text)) return "ended";
   return OTHER_PROBLEM.test(text) ? "other" : undefined;
 }

@@ -254,7 +254,13 @@ export function requireShortName(name: string, field: string): string {
   throw formatError(`${field} has a name of more than ${MAX_LENGTH} characters. Shorten it.`);
 }
 
-/** A member's place in the call, safe to show to the caller: short and without control characters. */
+/** A member's place in the call, safe to show to the caller. */
 export function fieldOf(key: string, index: number): string {
-  return key.length <= 64 && /^[\w.$-]+$/.test(key) ? `payload.${key}` : `payload member ${index + 1}`;
+  return isShowable(key) ? `payload.${key}` : `payload member ${index + 1}`;
+}
+
+/** Whether a member's name is safe to show to the caller: short and without control characters. */
+export function isShowable(key: string): boolean {
+  // The length first: a long name is in pieces, which the search would join.
+  return key.length <= 64 && /^[\w.$-]+$/.test(key);
 }

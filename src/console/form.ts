@@ -73,8 +73,12 @@ export function createForm<Name extends ActionName>(
     return Object.keys(before).some((name) => name !== "etag" && before[name] !== now[name]) ? before : now;
   }
 
-  const valuesNow = (): Values => ({ ...storedNow(), ...typed });
-  const requestNow = () => options.requestFrom(valuesNow(), storedNow());
+  const valuesNow = (stored = storedNow()): Values => ({ ...stored, ...typed });
+
+  function requestNow(): Methods[Name][0] {
+    const stored = storedNow();
+    return options.requestFrom(valuesNow(stored), stored);
+  }
 
   function change(name: string, value: string): void {
     base ??= options.stored?.();

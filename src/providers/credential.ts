@@ -234,8 +234,8 @@ export function isKeyField({ defaultHeaders }: Provider, field: string, sent: st
 
 type MemberSignal = Extract<ExpirySignal, { readonly member: string }>;
 
-/** Longest body that may be a signal, in bytes: errors are shorter, and a longer one is not parsed at once. */
-const MAX_SIGNAL_BYTES = 64 * 1024;
+/** Bytes of an answer that are searched for a sign that the token was refused: errors are shorter. */
+export const MAX_SIGNAL_BYTES = 64 * 1024;
 
 /**
  * Whether an answer of the provider's API means that the access token is no longer valid, by the provider's

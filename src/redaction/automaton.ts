@@ -158,8 +158,8 @@ export class Track {
   }
 }
 
-const LF = 0x0a;
-const CR = 0x0d;
+export const LF = 0x0a;
+export const CR = 0x0d;
 
 /** Label of the slot after the last state of a text: `-`, which `canonical()` never returns. */
 const NO_LETTER = 0x2d;

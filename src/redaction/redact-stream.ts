@@ -1,5 +1,5 @@
 import { bufferOf, NOTHING } from "../lib/chunks.js";
-import { type Automaton, type Remainder, Track } from "./automaton.js";
+import { type Automaton, CR, LF, type Remainder, Track } from "./automaton.js";
 import { AHEAD_BYTES, PART_BYTES, type PieceFilter } from "./piece-filter.js";
 import { BACKSLASH, canonical, Unescape } from "./unescape.js";
 
@@ -174,9 +174,6 @@ class KeptBytes {
     this.#end = 0;
   }
 }
-
-const LF = 0x0a;
-const CR = 0x0d;
 
 /**
  * Searches bytes that arrive in pieces for the texts of an automaton: through escapes, in both base64 alphabets (see

@@ -122,7 +122,7 @@ const MAX_WRITTEN_LENGTH = 1024;
 function spellingsOf(secret: string): Spellings {
   const plain = unencodedForms(secret).flatMap(bytesOf).map(undone);
   // What one form writes in six bytes another may write in two.
-  const leastBytes = plain.reduce((least, { minBytes }) => Math.min(least, minBytes), Number.POSITIVE_INFINITY);
+  const leastBytes = Math.min(...plain.map(({ minBytes }) => minBytes));
   const base64 = writtenForms(secret).flatMap(bytesOf).flatMap(base64Of);
   const twice = secret.length > MAX_WRITTEN_LENGTH ? [] : base64.slice(0, 3).flatMap(base64Of);
   const encoded = [...base64, ...twice].filter(({ length }) => length > MIN_SECRET_LENGTH);

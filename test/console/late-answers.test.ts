@@ -39,6 +39,17 @@ async function holdNext(page: Page, method: string): Promise<() => Promise<void>
   };
 }
 
+/** Saves another name of the application, and does `meanwhile` before the answer comes. */
+async function saveAnd(page: Page, meanwhile: () => Promise<void>): Promise<void> {
+  await nameOf(page).fill("After");
+  const release = await holdNext(page, "UpdateApplication");
+  await press(page, "Save");
+  await page.getByText("Working…").waitFor();
+  await meanwhile();
+  await release();
+  await page.getByText("Saved.").waitFor();
+}
+
 const failing = (page: Page, method: string) => page.route(new RegExp(`/${method}$`), (route) => route.abort());
 
 describe("what is typed into a form of the console", NEEDS_CHROMIUM, () => {
@@ -57,13 +68,7 @@ describe("what is typed into a form of the console", NEEDS_CHROMIUM, () => {
     const application = await world.harness.createApplication({ name: "Before" });
     const page = await world.openView("Providers");
     await go(page, addressOf("application", application));
-    await nameOf(page).fill("After");
-    const release = await holdNext(page, "UpdateApplication");
-    await press(page, "Save");
-    await page.getByText("Working…").waitFor();
-    await page.getByLabel("Colour of its mark").fill("#1a73e8");
-    await release();
-    await page.getByText("Saved.").waitFor();
+    await saveAnd(page, () => page.getByLabel("Colour of its mark").fill("#1a73e8"));
     await page.getByRole("strong").getByText("After").waitFor();
     expect(await page.getByLabel("Colour of its mark").inputValue()).toBe("#1a73e8");
     await press(page, "Save");
@@ -77,13 +82,7 @@ describe("what is typed into a form of the console", NEEDS_CHROMIUM, () => {
     const { applications } = world.harness.store;
     const page = await world.openView("Providers");
     await go(page, addressOf("application", application));
-    await nameOf(page).fill("After");
-    const release = await holdNext(page, "UpdateApplication");
-    await press(page, "Save");
-    await page.getByText("Working…").waitFor();
-    await page.getByLabel("Colour of its mark").fill("#222222");
-    await release();
-    await page.getByText("Saved.").waitFor();
+    await saveAnd(page, () => page.getByLabel("Colour of its mark").fill("#222222"));
     await applications.update(application.publicKey, { accentColor: "#999999" }, Date.now());
     const reload = await holdNext(page, "GetApplication");
     await press(page, "Capture calls");

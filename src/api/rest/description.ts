@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { type CallDescription, CALL_JSON_LIMITS as LIMITS } from "../../call/call.js";
+import { isShowable } from "../../call/urlencoded.js";
 import type { JsonRange } from "../../json/json-scan.js";
 import {
   base64FromJson,
@@ -189,5 +190,5 @@ function unknownField(key: string): Error {
 }
 
 function quoted(key: string): string {
-  return key.length <= 64 && /^[\w.$-]+$/.test(key) ? key : "A key of the request body";
+  return isShowable(key) ? key : "A key of the request body";
 }
