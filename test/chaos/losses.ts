@@ -21,6 +21,8 @@ export interface Losses {
 const REASONS = new Set(["rotation_lost_suspected", "invalid_grant"]);
 /** From the answer on its way to the tokens stored: nobody else asks before a lease of 5 s has ended. */
 const STORED_WITHIN_MS = 5000;
+/** A request may be on its way when its process is killed, and a busy provider reads it only then. */
+const READ_WITHIN_MS = 1000;
 
 /** Follows the connections of a world. */
 export function createLosses(world: World, fleet: Fleet): Losses {
@@ -74,12 +76,14 @@ function usesOfLastRefused(exchanges: readonly TokenExchange[], userId: string):
   return exchanges.filter(({ refreshToken }) => refreshToken === refused?.refreshToken);
 }
 
-/** Whether a process was killed while this answer was due, or had just gone out. */
+/** Whether a process was killed while its request was on its way, its answer was due, or had just gone out. */
 function wasCutOff(
   { receivedAt, statusCode, answeredAt = receivedAt }: TokenExchange,
   kills: readonly number[],
 ): boolean {
-  return statusCode === 200 && kills.some((at) => at >= receivedAt && at <= answeredAt + STORED_WITHIN_MS);
+  return (
+    statusCode === 200 && kills.some((at) => at >= receivedAt - READ_WITHIN_MS && at <= answeredAt + STORED_WITHIN_MS)
+  );
 }
 
 function describe(uses: readonly TokenExchange[]): string {
