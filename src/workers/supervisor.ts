@@ -1,6 +1,6 @@
 import type { Worker } from "node:cluster";
 import cluster from "node:cluster";
-import { once } from "node:events";
+import { once, setMaxListeners } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Logger } from "pino";
 import { createSingleFlight } from "../lib/turns.js";
@@ -177,6 +177,8 @@ class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    // Each worker to be replaced may be waiting for it.
+    setMaxListeners(options.count, this.#stopping.signal);
   }
 
   /** Starts a worker. Resolves to its addresses, or to its exit code if it could not start. Never rejects. */

@@ -1,8 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import cluster, { type Worker } from "node:cluster";
+import { EventEmitter, once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pino } from "pino";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { supervise } from "../../src/workers/supervisor.js";
+import type { Message } from "../../src/workers/worker.js";
 import { finished } from "../cli/run-relay.js";
 import { connectRaw } from "../http/support.js";
 import { freePort } from "../support/free-port.js";
@@ -192,5 +197,38 @@ describe("workers that all end or start", { timeout: 180_000 }, () => {
       }
     };
     await expect.poll(() => pids.filter(isAlive), POLLING).toEqual([]);
+  });
+});
+
+describe("many workers that crash at once", { timeout: 60_000 }, () => {
+  it("print no warning of Node.js while they wait to be replaced", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "workers-"));
+    const exec = join(folder, "worker.cjs");
+    const says: Message = { type: "started", url: "", adminUrl: undefined };
+    writeFileSync(exec, `process.send(${JSON.stringify(says)}); process.on("message", () => process.exit());`);
+    cluster.setupPrimary({ exec, args: [] });
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error) => warnings.push(warning);
+    process.on("warning", onWarning);
+    onTestFinished(() => {
+      process.off("warning", onWarning);
+      rmSync(folder, { recursive: true });
+    });
+
+    const events = new EventEmitter();
+    const stop = once(events, "stop").then(() => {});
+    const started = once(events, "started");
+    const options = { count: 12, logger: pino({ level: "silent" }), stop, graceMs: 1000 };
+    const ended = supervise({ ...options, started: () => events.emit("started") });
+    await started;
+    const crashes = Object.values(cluster.workers ?? {}).map((worker) => {
+      worker?.process.kill("SIGUSR2");
+      return once(worker as Worker, "exit");
+    });
+    await Promise.all(crashes);
+    events.emit("stop");
+    await ended;
+    expect(crashes).toHaveLength(12);
+    expect(warnings).toEqual([]);
   });
 });
