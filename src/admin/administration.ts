@@ -113,6 +113,15 @@ export function auditIdBefore(at: number): string {
   return `${timeText(at)}-`;
 }
 
+/** Parses an ISO 8601 date or time to milliseconds since the epoch; undefined for other text, or without such a day. */
+export function parseTime(text: string): number | undefined {
+  const [date = ""] = /^\d{4}-\d\d-\d\d(?=T|$)/.exec(text) ?? [];
+  // Date.parse() takes the 30th of February for the 2nd of March.
+  const isDay = new Date(date).toJSON()?.startsWith(date);
+  const time = isDay ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(time) ? undefined : time;
+}
+
 function uuidFrom(ms: number, count: number, random: Uint8Array): string {
   const bytes = Buffer.from(random.subarray(0, 8));
   // The variant: binary 10.

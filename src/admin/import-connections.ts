@@ -6,7 +6,7 @@ import { RelayError } from "../model/errors.js";
 import type { NewerConnection } from "../oauth/connection.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
 import { SealError, type Sealer } from "../sealing/seal.js";
-import type { Administration } from "./administration.js";
+import { type Administration, parseTime } from "./administration.js";
 import { connectionFrom, contentFrom, findClientProblem, type PutConnectionInput } from "./connections.js";
 import { type ConnectionLine, type SealedParts, transferBinding } from "./export-connections.js";
 
@@ -213,8 +213,8 @@ function textsOf(parts: SealedParts, member: "secrets" | "parameters"): Readonly
 
 function timeFrom({ obtained_at: text }: SealedParts): number | undefined {
   if (text === undefined) return undefined;
-  const time = typeof text === "string" && /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN;
-  if (time > 0) return time;
+  const time = typeof text === "string" && text.includes("T") ? parseTime(text) : undefined;
+  if (time !== undefined && time > 0) return time;
   throw new LineProblem("obtained_at is not a time such as 2026-01-31T12:00:00Z");
 }
 

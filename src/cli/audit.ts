@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { auditIdBefore } from "../admin/administration.js";
+import { auditIdBefore, parseTime } from "../admin/administration.js";
 import type { AuditRecord } from "../model/audit.js";
 import { addCommand, addGroup, textTable, wholeNumber, writeNote, writeResult } from "./command.js";
 import { withStore } from "./open-store.js";
@@ -30,7 +30,7 @@ function addAuditList(group: Command): void {
 the administration API; a command is recorded as the method that does the same.`,
   })
     .option("--app <public-key>", "only those about this application")
-    .option("--before <time>", "only those written before, such as 2026-03-01T00:00:00Z", parseTime)
+    .option("--before <time>", "only those written before, such as 2026-03-01T00:00:00Z", timeFrom)
     .option("--limit <count>", "at most this many", wholeNumber(1, 1_000_000), 100)
     .action(list);
 }
@@ -52,8 +52,8 @@ function jsonFromRecord({ id, at, actor, method, resource, changedFields, outcom
   return { id, time: new Date(at).toISOString(), actor, method, resource, changedFields, outcome };
 }
 
-function parseTime(text: string): number {
-  const time = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(time)) throw new InvalidArgumentError("It must be a date, or a time such as 2026-03-01T00:00:00Z.");
+function timeFrom(text: string): number {
+  const time = /^[\d-]+(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? parseTime(text) : undefined;
+  if (time === undefined) throw new InvalidArgumentError("It must be a date, or a time such as 2026-03-01T00:00:00Z.");
   return time;
 }

@@ -67,7 +67,7 @@ describe("relay audit list", () => {
     expect(await folder.json(["audit", "list", "--before", "2001-01-01"])).toEqual([]);
     const limited = await folder.run(["audit", "list", "--limit", "1", "--json"]);
     expect([JSON.parse(limited.stdout), limited.stderr]).toEqual([[second], expect.stringMatching(/more than 1/)]);
-    for (const wrong of ["yesterday", "2001-13-01"]) {
+    for (const wrong of ["yesterday", "2001-13-01", "2001-02-30", "2001-04-31T00:00:00Z", "2001-01-01T00:00:00"]) {
       expect((await folder.run(["audit", "list", "--before", wrong])).exitCode).toBe(2);
     }
   });

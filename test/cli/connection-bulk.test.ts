@@ -220,6 +220,8 @@ describe("relay connection import", () => {
     [{ ...OAUTH, parameters: "CANARY" }, "parameters is not a JSON object of strings"],
     [{ ...OAUTH, obtained_at: "CANARY" }, "obtained_at is not a time"],
     [{ ...OAUTH, obtained_at: 17 }, "obtained_at is not a time"],
+    [{ ...OAUTH, obtained_at: "2026-01-31" }, "obtained_at is not a time"],
+    [{ ...OAUTH, obtained_at: "2026-02-30T12:00:00Z" }, "obtained_at is not a time"],
     [{ ...OAUTH, sealed: "CANARY" }, "sealed cannot be combined with token"],
     [{ ...OAUTH, token: undefined, sealed: "CANARY" }, "sealed: it was altered"],
     [{ ...OAUTH, provider: "mailer" }, "token: mailer needs secrets"],
