@@ -1,6 +1,5 @@
 import { type Stats, statSync } from "node:fs";
-import { isIP } from "node:net";
-import { isLoopbackHost } from "../lib/address-list.js";
+import { createAddressMatcher, isLoopbackHost } from "../lib/address-list.js";
 import { didYouMean } from "../lib/similar.js";
 import { runtimeProblems } from "./runtime-problems.js";
 import { parsePublicUrl, SETTINGS, type Setting, type Settings, TABLE } from "./setting-list.js";
@@ -81,14 +80,18 @@ function combinationProblems(config: Config): string[] {
 }
 
 function listenProblems({ allowLoopback }: Config, name: string, { host }: ListenAddress): string[] {
-  if (isIP(host) === 0 && host !== "localhost") return [`${name}: the host must be an IP address or localhost`];
   if (!allowLoopback || isLoopbackHost(host)) return [];
   return [`RELAY_ALLOW_LOOPBACK: is for development and cannot be used with a non-loopback ${name}`];
 }
 
-/** Whether two listeners share a port. Ports chosen by the system (0) never do. */
+/** Whether two listeners would take the same port of the same address. Ports chosen by the system (0) never do. */
 function isSamePort(one: ListenAddress, other: ListenAddress): boolean {
-  return one.port !== 0 && one.port === other.port && one.host === other.host;
+  return one.port !== 0 && one.port === other.port && (includes(one, other) || includes(other, one));
+}
+
+function includes({ host }: ListenAddress, other: ListenAddress): boolean {
+  const ip = (name: string) => (name === "localhost" ? "127.0.0.1" : name);
+  return createAddressMatcher([{ "0.0.0.0": "0.0.0.0/0", "::": "::/0" }[host] ?? ip(host)])(ip(other.host));
 }
 
 /** `http://host:port` of a listener, or https with a certificate. */

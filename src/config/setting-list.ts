@@ -1,3 +1,4 @@
+import { isIP, SocketAddress } from "node:net";
 import { availableParallelism } from "node:os";
 import { DEFAULT_LIMITS } from "../http/limits.js";
 import { isLoopbackHost, parseCidrList } from "../lib/address-list.js";
@@ -33,21 +34,18 @@ export interface Setting<Value> extends Format<Value> {
 }
 
 const TEXT = format((text) => text, "text");
+const LISTEN_FORMAT = "host:port, such as 127.0.0.1:8080, where the host is an IP address or localhost";
 const ON_OFF = oneOf("on", "off");
 
 /** Every setting, by its name in the configuration. */
 export const TABLE = {
   listen: {
-    ...setting("RELAY_LISTEN", "127.0.0.1:8080", format(parseAddress, "host:port, such as 127.0.0.1:8080")),
+    ...setting("RELAY_LISTEN", "127.0.0.1:8080", format(parseAddress, LISTEN_FORMAT)),
     about: "host:port of the public port; loopback until you decide who may reach it",
   },
   /** Address of the administration port, or `off`. */
   adminListen: {
-    ...setting(
-      "RELAY_ADMIN_LISTEN",
-      "127.0.0.1:8081",
-      format(parseAdminListen, "host:port, such as 127.0.0.1:8081, or off"),
-    ),
+    ...setting("RELAY_ADMIN_LISTEN", "127.0.0.1:8081", format(parseAdminListen, `${LISTEN_FORMAT}, or off`)),
     about: "host:port of the administration port, or off; it uses TLS if the public port does",
   },
   /** In production, a missing file prevents the start instead of being created, as with the key file. */
@@ -275,12 +273,13 @@ function parseWorkers(text: string): number | undefined {
   return text === "auto" ? availableParallelism() : parseInteger(text, 1, MAX_WORKERS);
 }
 
-/** Parses `host:port`, with IPv6 hosts in brackets. Undefined when malformed. */
+/** Parses `host:port`, with IPv6 hosts in brackets, of which it returns the usual spelling. Undefined when malformed. */
 function parseAddress(text: string): { host: string; port: number } | undefined {
-  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text);
-  const host = match?.[1] ?? match?.[2];
-  const port = Number(match?.[3]);
-  return host === undefined || port > 65_535 ? undefined : { host, port };
+  const [, inBrackets, plain = "", digits] = /^(?:\[([0-9A-Fa-f:.]+)\]|([a-z0-9.]+)):(\d{1,5})$/.exec(text) ?? [];
+  const [host, port] = [inBrackets ?? plain, Number(digits)];
+  const version = isIP(host);
+  if (port > 65_535 || (version === 0 && host !== "localhost")) return undefined;
+  return { host: version === 6 ? new SocketAddress({ address: host, family: "ipv6" }).address : host, port };
 }
 
 /** Parses a whole number within bounds, in plain digits. */

@@ -65,8 +65,32 @@ describe("parseConfig()", () => {
       { RELAY_ALLOW_LOOPBACK: "1", RELAY_ADMIN_LISTEN: "[::]:81" },
     ],
     ["one port for both", { RELAY_ADMIN_LISTEN: "127.0.0.1:8080" }],
+    ["one port by name", { RELAY_ADMIN_LISTEN: "localhost:8080" }],
+    ["one port in another spelling", { RELAY_LISTEN: "[::1]:80", RELAY_ADMIN_LISTEN: "[0:0:0:0:0:0:0:1]:80" }],
+    ["one port as an IPv4-mapped address", { RELAY_ADMIN_LISTEN: "[::ffff:127.0.0.1]:8080" }],
+    ["one port on all addresses for callers", { RELAY_LISTEN: "0.0.0.0:8081" }],
+    ["one port on all addresses for operators", { RELAY_ADMIN_LISTEN: "[::]:8080" }],
   ])("refuses %s", (_what, env) => {
     expect(parseConfig(env)).toHaveProperty("problems.length", 1);
+  });
+
+  it.each([
+    ["0.0.0.0:80", "[::1]:80"],
+    ["127.0.0.2:80", "127.0.0.1:80"],
+    ["[::]:0", "[::]:0"],
+  ])("accepts two addresses that can both be had: %s and %s", (listen, adminListen) => {
+    expect(parseConfig({ RELAY_LISTEN: listen, RELAY_ADMIN_LISTEN: adminListen })).toHaveProperty("config");
+  });
+
+  it("takes an IPv6 address in any spelling for what it is", () => {
+    const parsed = parseConfig({
+      RELAY_LISTEN: "[0::0]:80",
+      RELAY_ADMIN_LISTEN: "[::0001]:81",
+      RELAY_ALLOW_LOOPBACK: "1",
+    });
+    expect(parsed).toHaveProperty("problems", [
+      "RELAY_ALLOW_LOOPBACK: is for development and cannot be used with a non-loopback RELAY_LISTEN",
+    ]);
   });
 
   it("refuses dangerous flags of the process itself", () => {
