@@ -72,7 +72,11 @@ function textOf(name: string, endsAt: string): string {
 
 async function removeEnded(folder: string, now: number): Promise<void> {
   for (const file of (await readdir(folder)).filter((each) => NAME.test(each)).map((name) => join(folder, name))) {
-    const [endsAt] = await readLink(file);
+    // Another user's, under a strict umask, may not be read.
+    const [endsAt] = await readLink(file).catch((error) => {
+      if (error.code !== "EACCES") throw error;
+      return ["0"] as const;
+    });
     // One that is not whole may just be being written by another command, or was left by one that was killed.
     const end = Number(endsAt) || LINK_MS + ((await stat(file).catch(nothingIfGone))?.mtimeMs ?? now);
     if (end <= now) await unlink(file).catch(nothingIfGone);
@@ -80,8 +84,7 @@ async function removeEnded(folder: string, now: number): Promise<void> {
 }
 
 async function readLink(file: string): Promise<readonly [endsAt: string, signature: Buffer]> {
-  // Another user's, under a strict umask, may not be read.
-  const text = await readFile(file, "utf8").catch((error) => (error.code === "EACCES" ? "" : nothingIfGone(error)));
+  const text = await readFile(file, "utf8").catch(nothingIfGone);
   const [, endsAt = "0", signature = ""] = /^(\d{1,15}) ([\w-]{43})\n$/.exec(text ?? "") ?? [];
   return [endsAt, Buffer.from(signature, "base64url")];
 }
@@ -92,7 +95,7 @@ function nothingIfGone(error: NodeJS.ErrnoException): undefined {
 
 /**
  * Consumes a link: resolves to the operator that it signs in; undefined when it was used, has expired or never existed.
- * Rejects as `onSignIn` does, and then the link can be used again.
+ * Rejects as `onSignIn` does, or with EACCES, and then the link can be used again.
  */
 async function takeLink(
   { folder, tokens, onSignIn }: Pick<SignInOptions, "folder" | "tokens" | "onSignIn">,
@@ -150,14 +153,16 @@ export function createSignInHandler(options: SignInOptions): PathHandler {
   };
 }
 
-/** Answers 503 when the store refused; rethrows any other error. */
+const UNREADABLE =
+  "The relay may not read or remove the file of this sign-in link, because another user created it. Run 'relay console' as the relay's user, or with 'umask 022'.";
+const UNRECORDED =
+  "The relay cannot write to its database, where it records signing in and out. Try again in a moment; curl with the admin token and the relay command still work.";
+
+/** Answers 403 for a link that may not be read or removed, and 503 when the store refused; rethrows any other error. */
 function answerFailed(response: HttpResponse, error: unknown): void {
-  if (!isRefusedByStore(error)) throw error;
-  answerPlain(
-    response,
-    503,
-    "The relay cannot write to its database, where it records signing in and out. Try again in a moment; curl with the admin token and the relay command still work.",
-  );
+  const isUnreadable = (error as NodeJS.ErrnoException).code === "EACCES";
+  if (!isUnreadable && !isRefusedByStore(error)) throw error;
+  answerPlain(response, isUnreadable ? 403 : 503, isUnreadable ? UNREADABLE : UNRECORDED);
 }
 
 async function answerSignIn(

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import Database from "better-sqlite3";
@@ -129,6 +129,22 @@ describe("a sign-in link", () => {
     await newSecret(Date.now(), own).finally(() => process.umask(before));
     const [name = ""] = readdirSync(spoolOf(own)).filter((each) => each.endsWith(".sign-in"));
     expect(statSync(join(spoolOf(own), name)).mode & 0o777).toBe(0o666 & ~mask);
+    await own.close();
+  });
+
+  it("says that the relay may not read a link of another user, and works once it may", async () => {
+    const own = await startHarness();
+    const secret = await newSecret(Date.now(), own);
+    const [name = ""] = readdirSync(spoolOf(own)).filter((each) => each.endsWith(".sign-in"));
+    const file = join(spoolOf(own), name);
+    chmodSync(file, 0o000);
+    // Root may read any file.
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot) process.seteuid?.("nobody");
+    const refused = await redeem(secret, { of: own }).finally(() => isRoot && process.seteuid?.(0));
+    expect(refused).toMatchObject({ status: 403, text: expect.stringMatching(/may not read .* another user/) });
+    chmodSync(file, 0o600);
+    expect((await redeem(secret, { of: own })).status).toBe(200);
     await own.close();
   });
 
