@@ -15,6 +15,7 @@ import { type CallRequestText, type CallRow, type CallTarget, jsonBodyFrom, mess
 import { callOverRest, callOverRpc, type RpcProtocol, restUrl, rpcUrl } from "./call-rpc.js";
 import { usageError, writeJson, writeLine } from "./command.js";
 import { administrationOf, loadCatalog, requireProvider, withStoreOf } from "./open-store.js";
+import { freePort } from "./start.js";
 
 /** A relay with one application, one user and one connection. */
 export interface DemoRelay {
@@ -39,13 +40,17 @@ const SANDBOX_PORT = 8090;
 /** Long enough that a demo left running overnight still has a valid token. */
 const TOKEN_LIFETIME_SECONDS = 7 * 24 * 60 * 60;
 
-/** Starts the sandbox provider and a relay on loopback. When the port is taken, it cleans up and rejects. */
+/**
+ * Starts the sandbox provider and a relay on loopback. Both other ports are the usual ones or the next free ones; with
+ * port 0 the system chooses all. When the port is taken, it cleans up and rejects.
+ */
 export async function startDemo(port: number): Promise<DemoRelay> {
   const folder = await mkdtemp(join(tmpdir(), "relay-demo-"));
   const removeFolder = () => rmSync(folder, { recursive: true, force: true });
   // Also covers a second signal that ends the process at any point.
   process.once("exit", removeFolder);
-  const sandbox = await startSandboxNear(port);
+  const adminPort = port === 0 ? 0 : await freePort(ADMIN_PORT, port);
+  const sandbox = await startSandbox({ port: port === 0 ? 0 : await freePort(SANDBOX_PORT, port, adminPort) });
   let service: Service | undefined;
   const close = async (graceMs: number) => {
     await service?.close(graceMs);
@@ -54,8 +59,8 @@ export async function startDemo(port: number): Promise<DemoRelay> {
     process.off("exit", removeFolder);
   };
   try {
-    const config = await prepareConfig(folder, port, sandbox);
-    service = await startServiceNear(config);
+    const config = await prepareConfig(folder, { port, adminPort }, sandbox);
+    service = await startService(config, createLog(config.logLevel));
     const publicKey = await connectUser(config, sandbox);
     const { url: relayUrl, adminUrl = "" } = service;
     const adminToken = await readAdminToken(config);
@@ -67,36 +72,17 @@ export async function startDemo(port: number): Promise<DemoRelay> {
   }
 }
 
-/** Uses the usual port, or a free one if that is taken or if the relay's port is 0. */
-async function startSandboxNear(port: number): Promise<Sandbox> {
-  if (port === 0) return startSandbox();
-  try {
-    return await startSandbox({ port: SANDBOX_PORT });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
-    return startSandbox();
-  }
-}
-
-/** Starts the service; its administration port moves to a free port when the usual one is taken. */
-async function startServiceNear(config: Config): Promise<Service> {
-  const options = createLog(config.logLevel);
-  try {
-    return await startService(config, options);
-  } catch (error) {
-    const { code, port } = error as NodeJS.ErrnoException & { readonly port?: number };
-    if (code !== "EADDRINUSE" || port !== ADMIN_PORT) throw error;
-    return startService({ ...config, adminListen: { host: "127.0.0.1", port: 0 } }, options);
-  }
-}
-
 /** Takes only the log level from the environment, so that the demo is the same on every machine. */
-async function prepareConfig(folder: string, port: number, sandbox: Sandbox): Promise<Config> {
+async function prepareConfig(
+  folder: string,
+  { port, adminPort }: { readonly port: number; readonly adminPort: number },
+  sandbox: Sandbox,
+): Promise<Config> {
   const definition = join(folder, "sandbox.json");
   await writeFile(definition, JSON.stringify(sandbox.providerDefinition(PROVIDER_NAME)));
   const parsed = parseConfig({
     RELAY_LISTEN: `127.0.0.1:${port}`,
-    RELAY_ADMIN_LISTEN: `127.0.0.1:${port === 0 ? 0 : ADMIN_PORT}`,
+    RELAY_ADMIN_LISTEN: `127.0.0.1:${adminPort}`,
     RELAY_ADMIN_TOKEN_FILE: join(folder, "admin.tokens"),
     RELAY_DATABASE: `sqlite:${join(folder, "relay.db")}`,
     RELAY_KEY_FILE: join(folder, "relay.key"),

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { stopSignal } from "../lib/process.js";
 import { addCommand, ExitError, wholeNumber, withProgress, writeLine, writeNote } from "./command.js";
-import type { DemoRelay } from "./demo-relay.js";
+import { freePort } from "./start.js";
 
 interface DemoOptions {
   readonly once?: boolean;
@@ -34,7 +34,11 @@ export function addDemo(program: Command): void {
 async function demo(options: DemoOptions): Promise<void> {
   const stop = stopSignal();
   const { startDemo, makeDemoCalls, demoLines } = await import("./demo-relay.js");
-  const relay = await withProgress("Starting a provider and a relay…", () => startOnPort(startDemo, options));
+  const port = await portFor(options);
+  const relay = await withProgress("Starting a provider and a relay…", () => startDemo(port)).catch((error) => {
+    if (error.code !== "EADDRINUSE") throw error;
+    throw new ExitError(1, `Port ${port} is taken; choose another one with --port.`);
+  });
   try {
     const failed = await makeDemoCalls(relay, { json: options.json ?? false });
     if (failed > 0) throw new ExitError(1, `${failed} of the calls failed.`);
@@ -46,17 +50,10 @@ async function demo(options: DemoOptions): Promise<void> {
   }
 }
 
-/**
- * Falls back to a free port when the usual one is taken, for example by a relay. A port given by option must be free.
- */
-async function startOnPort(start: (port: number) => Promise<DemoRelay>, options: DemoOptions): Promise<DemoRelay> {
-  const port = options.port ?? (options.once ? 0 : DEFAULT_PORT);
-  try {
-    return await start(port);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
-    if (options.port !== undefined) throw new ExitError(1, `Port ${port} is taken; choose another one with --port.`);
-    writeNote(`Port ${port} is taken, so the relay listens on a free one.`);
-    return start(0);
-  }
+/** The port given by option, which must be free; else the usual one, or a free one when that is taken. */
+async function portFor({ port, once }: DemoOptions): Promise<number> {
+  if (port !== undefined || once) return port ?? 0;
+  const free = await freePort(DEFAULT_PORT);
+  if (free !== DEFAULT_PORT) writeNote(`Port ${DEFAULT_PORT} is taken, so the relay listens on a free one.`);
+  return free;
 }

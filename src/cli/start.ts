@@ -81,9 +81,9 @@ function quoted(text: string): string {
   return quote + text + quote;
 }
 
-/** The first free port from this one on. */
-async function freePort(from: number): Promise<number> {
-  for (let port = from; port < from + 1000; port += 1) if (await isFree(port)) return port;
+/** The first free port from this one on, other than those that are given. */
+export async function freePort(from: number, ...others: readonly number[]): Promise<number> {
+  for (let port = from; port < from + 1000; port += 1) if (!others.includes(port) && (await isFree(port))) return port;
   throw failure(`All ports from ${from} to ${from + 999} are taken. Set RELAY_LISTEN and RELAY_ADMIN_LISTEN.`);
 }
 

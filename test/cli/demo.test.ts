@@ -55,6 +55,13 @@ describe("relay demo --once", () => {
     expect(result.stderr).toBe(`Port ${port} is taken; choose another one with --port.\n`);
     expect(readdirSync(temp)).toEqual([]);
   });
+
+  // Other tests may have the port for a while.
+  it.each(["8081", "8090"])("leaves %s, which it uses itself, to the relay where it should", async (port) => {
+    const { folder, env } = folderWithTemp();
+    const run = async () => (await folder.run(["demo", "--once", "--port", port], { env })).exitCode;
+    await expect.poll(run, { timeout: 60_000, interval: 1000 }).toBe(0);
+  });
 });
 
 describe("relay demo", () => {
