@@ -1,5 +1,6 @@
 import type { Worker } from "node:cluster";
 import cluster from "node:cluster";
+import { on } from "node:events";
 import {
   type RateLimiterAbstract,
   RateLimiterCluster,
@@ -79,24 +80,13 @@ export function metricsOverWorkers(readOwn: () => readonly Metric[]): MetricsOfA
   };
 }
 
-function askSupervisor(id: number): Promise<readonly Metric[]> {
-  return new Promise((resolve, reject) => {
-    const settle = () => {
-      clearTimeout(timer);
-      process.off("message", onMessage);
-    };
-    const onMessage = (message: unknown) => {
-      if (!isMessage("metricsSum", message) || message.id !== id) return;
-      settle();
-      resolve(message.metrics);
-    };
-    const timer = setTimeout(() => {
-      settle();
-      reject(new Error("the supervisor did not answer in time"));
-    }, WAIT_MS);
-    process.on("message", onMessage);
-    void send({ type: "metricsWanted", id });
-  });
+async function askSupervisor(id: number): Promise<readonly Metric[]> {
+  const messages = on(process, "message", { signal: AbortSignal.timeout(WAIT_MS) });
+  void send({ type: "metricsWanted", id });
+  for await (const [message] of messages) {
+    if (isMessage("metricsSum", message) && message.id === id) return message.metrics;
+  }
+  throw new Error("the supervisor's messages have ended");
 }
 
 /** Sends a message; resolves once it is written, or at once if the supervisor is gone. */
