@@ -208,12 +208,12 @@ function addAppUpdate(group: Command): void {
     .option("--name <name>", "new name")
     .addOption(callerAuthOption());
   addSettings(command, () => "replaces the list")
-    .option("--no-origins", "no browser may call")
-    .option("--no-addresses", "any client address may call")
-    .option("--no-redirects", "no browser may return")
+    .addOption(new Option("--no-origins", "no browser may call").conflicts("allowOrigin"))
+    .addOption(new Option("--no-addresses", "any client address may call").conflicts("allowAddress"))
+    .addOption(new Option("--no-redirects", "no browser may return").conflicts("allowRedirect"))
     .option("--no-call-rules", "remove all rules")
     .option("--no-icon", "remove the icon and show the initial")
-    .option("--disable", "refuse all its calls")
+    .addOption(new Option("--disable", "refuse all its calls").conflicts("enable"))
     .option("--enable", "accept its calls again")
     .action(update);
 }
@@ -232,7 +232,6 @@ async function update(publicKey: string, options: UpdateOptions): Promise<void> 
 }
 
 function patchFrom(options: UpdateOptions, icon: Uint8Array | undefined): ApplicationPatch {
-  requireNoContradiction(options);
   const patch: ApplicationPatch = {
     ...settingsFrom(options),
     ...(!options.origins && { allowedOrigins: [] }),
@@ -245,14 +244,6 @@ function patchFrom(options: UpdateOptions, icon: Uint8Array | undefined): Applic
   if (Object.keys(patch).length === 0 && options.callRules === undefined)
     throw usageError("Nothing to change; give at least one option.");
   return patch;
-}
-
-function requireNoContradiction(options: UpdateOptions): void {
-  if (options.enable && options.disable) throw usageError("Give --enable or --disable, not both.");
-  if (options.allowOrigin && !options.origins) throw usageError("Give --allow-origin or --no-origins, not both.");
-  if (options.allowAddress && !options.addresses) throw usageError("Give --allow-address or --no-addresses, not both.");
-  if (options.allowRedirect && !options.redirects)
-    throw usageError("Give --allow-redirect or --no-redirects, not both.");
 }
 
 interface CaptureOptions {
@@ -276,12 +267,11 @@ sealed like a token. 'relay calls show' prints it.`,
       `how long; ${DEFAULT_CAPTURE_MINUTES} by default, ${MAX_CAPTURE_MINUTES} at most`,
       wholeNumber(1, MAX_CAPTURE_MINUTES),
     )
-    .option("--off", "stop now; captured calls are kept for their 24 hours")
+    .addOption(new Option("--off", "stop now; captured calls are kept for their 24 hours").conflicts("minutes"))
     .action(capture);
 }
 
 async function capture(name: string, options: CaptureOptions): Promise<void> {
-  if (options.off && options.minutes !== undefined) throw usageError("Give --minutes or --off, not both.");
   const minutes = options.off ? 0 : (options.minutes ?? DEFAULT_CAPTURE_MINUTES);
   const { publicKey, captureUntil } = await withStore(async (open) => {
     const found = await findApplication(open, name);

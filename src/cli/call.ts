@@ -53,9 +53,8 @@ export function addCall(program: Command): void {
       "relay call github --app PUBLIC_KEY --user ada https://api.github.com/user --explain",
     ],
     more: `${PRIVATE_KEY_HELP}\n\n${EXPLAIN_HELP}`,
+    names: ["app", "user"],
   })
-    .requiredOption("--app <public-key>", "the application's public key")
-    .requiredOption("--user <id>", "the user's id in the application")
     .option("--user-signature <hex>", "signature of the user's id, for applications that require it")
     .option("-X, --request <method>", "method; GET by default, POST with -d")
     .option("-d, --data <json>", "payload: a JSON object, @FILE, or @- for standard input")

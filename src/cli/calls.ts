@@ -45,8 +45,8 @@ function addCallsList(group: Command): void {
       "relay calls list --app PUBLIC_KEY",
       "relay calls list --app PUBLIC_KEY --error-type API_ERROR --provider github --limit 20 --json",
     ],
+    names: ["app"],
   })
-    .requiredOption("--app <public-key>", "the application's public key")
     .option("--error-type <type>", "only calls with this error, such as PROVIDER_TIMEOUT")
     .option("--provider <name>", "only calls to this provider")
     .option("--user <id>", "only calls for this user")

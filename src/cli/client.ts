@@ -40,9 +40,8 @@ function addClientList(group: Command): void {
     usage: "list",
     about: "List an application's OAuth clients. Secrets are never printed.",
     examples: ["relay client list --app PUBLIC_KEY --json"],
-  })
-    .requiredOption("--app <public-key>", "the application's public key")
-    .action(list);
+    names: ["app"],
+  }).action(list);
 }
 
 async function list({ app, ...options }: ListOptions): Promise<void> {
@@ -87,9 +86,8 @@ function addClientPut(group: Command): void {
     more: `Standard input contains {"client_id": "…", "client_secret": "…"}; a public client has no
 client_secret. The secret is not an argument, because arguments appear in the shell's history. An
 optional member "scope" sets the scope to request instead of the definition's default.`,
+    names: ["app", "provider"],
   })
-    .requiredOption("--app <public-key>", "the application's public key")
-    .requiredOption("--provider <name>", "the provider's name or alias")
     .option(
       "--param <name=value>",
       "parameter of the provider's origin, such as subdomain=acme, if the client is only for that value; repeatable",
@@ -151,10 +149,8 @@ function addClientDelete(group: Command): void {
     usage: "delete",
     about: "Delete an application's OAuth client. Its users' tokens can then no longer be refreshed.",
     examples: ["relay client delete --app PUBLIC_KEY --provider github"],
-  })
-    .requiredOption("--app <public-key>", "the application's public key")
-    .requiredOption("--provider <name>", "the provider's name or alias")
-    .action(deleteClient);
+    names: ["app", "provider"],
+  }).action(deleteClient);
 }
 
 async function deleteClient(options: ClientOptions): Promise<void> {

@@ -14,11 +14,24 @@ interface CommandHelp {
   readonly examples: readonly string[];
   /** Details, shown after the options. */
   readonly more?: string;
+  /** Options that every call of the command must have, since they name what it is about. */
+  readonly names?: ReadonlyArray<keyof typeof NAMES>;
 }
+
+const NAMES = {
+  app: ["--app <public-key>", "the application's public key"],
+  user: ["--user <id>", "the user's id in the application; ids must match exactly"],
+  provider: ["--provider <name>", "the provider's name or alias"],
+} as const;
 
 /** Adds a command that does something, with `--json`, examples in its help, and a hint after wrong usage. */
 export function addCommand(parent: Command, help: CommandHelp): Command {
-  return addHelp(parent, help).option("--json", "print JSON, for programs");
+  const command = addHelp(parent, help).option("--json", "print JSON, for programs");
+  for (const name of help.names ?? []) {
+    const [flags, about] = NAMES[name];
+    command.requiredOption(flags, about);
+  }
+  return command;
 }
 
 /** Adds a command that only groups subcommands. */

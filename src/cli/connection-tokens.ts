@@ -47,10 +47,8 @@ oauth2 it contains the secret values that 'relay provider show' names, such as {
 or {"oauth_token":"…","oauth_token_secret":"…"}; {} for none. For the kind jwt_bearer it may be the private key itself,
 in PEM, or the JSON file in which the provider issued it. None of them is an argument, because arguments appear in the
 shell's history and in the list of processes.`,
+    names: ["app", "user", "provider"],
   })
-    .requiredOption("--app <public-key>", "the application's public key")
-    .requiredOption("--user <id>", "the user's id in the application; calls must use exactly this id")
-    .requiredOption("--provider <name>", "the provider's name or alias")
     .option(
       "--param <name=value>",
       "value stored with the connection, such as a parameter of the provider's origin; repeatable",

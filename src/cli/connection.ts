@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { auditAction, userResource } from "../admin/administration.js";
 import type { NamedConnection, ToldRevocation } from "../admin/connections.js";
 import { type Config, publicUrlFrom } from "../config/config.js";
@@ -60,8 +60,8 @@ function addConnectionList(group: Command): void {
     usage: "list",
     about: "List an application's connections by user and provider. Tokens are never printed.",
     examples: ["relay connection list --app PUBLIC_KEY", "relay connection list --app PUBLIC_KEY --user ada --json"],
+    names: ["app"],
   })
-    .requiredOption("--app <public-key>", "the application's public key")
     .option("--user <id>", "only this user's")
     .option("--limit <count>", "at most this many", wholeNumber(1, 1_000_000), 1000)
     .action(listConnections);
@@ -87,11 +87,8 @@ function addConnectionShow(group: Command): void {
     usage: "show",
     about: "Show one connection. Its tokens are never printed.",
     examples: ["relay connection show --app PUBLIC_KEY --user ada --provider github"],
-  })
-    .requiredOption("--app <public-key>", "the application's public key")
-    .requiredOption("--user <id>", "the user's id in the application")
-    .requiredOption("--provider <name>", "the provider's name or alias")
-    .action(showConnection);
+    names: ["app", "user", "provider"],
+  }).action(showConnection);
 }
 
 async function showConnection(options: ConnectionOptions): Promise<void> {
@@ -112,11 +109,8 @@ function addConnectionRefresh(group: Command): void {
     about: "Get a new access token for one connection now, whether or not it is due.",
     examples: ["relay connection refresh --app PUBLIC_KEY --user ada --provider github"],
     more: "Tries at once, even before the next scheduled attempt. Exit code 1 if there is no new token.",
-  })
-    .requiredOption("--app <public-key>", "the application's public key")
-    .requiredOption("--user <id>", "the user's id in the application")
-    .requiredOption("--provider <name>", "the provider's name or alias")
-    .action(refreshNamed);
+    names: ["app", "user", "provider"],
+  }).action(refreshNamed);
 }
 
 async function refreshNamed(options: ConnectionOptions): Promise<void> {
@@ -153,10 +147,8 @@ function addConnectionDelete(group: Command): void {
     ],
     more: `It is deleted here whatever the provider answers; revocation is REVOKED, NOT_SUPPORTED, FAILED or
 SKIPPED.`,
+    names: ["app", "user", "provider"],
   })
-    .requiredOption("--app <public-key>", "the application's public key")
-    .requiredOption("--user <id>", "the user's id in the application")
-    .requiredOption("--provider <name>", "the provider's name or alias")
     .option("--no-revoke", "do not revoke the tokens at the provider")
     .action(deleteNamed);
 }
@@ -194,6 +186,8 @@ interface LinkOptions {
   readonly json?: boolean;
 }
 
+const PROVIDERS_HELP = "providers that the page lists, separated by ','; by default all of the application's";
+
 function addConnectionLink(group: Command): void {
   addCommand(group, {
     usage: "link",
@@ -205,14 +199,10 @@ function addConnectionLink(group: Command): void {
     more: `Without --provider the link opens a page that lists the providers for which the application has a client.
 It starts with RELAY_PUBLIC_URL; if that is not set, with the address in RELAY_LISTEN.
 Whoever opens it first connects their own account for this user, so give it to nobody else.`,
+    names: ["app", "user"],
   })
-    .requiredOption("--app <public-key>", "the application's public key")
-    .requiredOption("--user <id>", "the user's id in the application; calls must use exactly this id")
     .option("--provider <name>", "the one provider to connect, by name or alias")
-    .option(
-      "--providers <names>",
-      "providers that the page lists, separated by ','; by default all of the application's",
-    )
+    .addOption(new Option("--providers <names>", PROVIDERS_HELP).conflicts("provider"))
     .option("--redirect-uri <uri>", "where the browser goes afterwards, from the application's list")
     .option("--scope <scope>", "scope to request instead of the client's, as the provider writes it")
     .option("--param <name=value>", "value stored with the connection; repeatable", collect)
@@ -230,8 +220,7 @@ async function link(options: LinkOptions): Promise<void> {
   writeNote(`Valid once, in one browser, until ${expireTime}.`);
 }
 
-function requireFit({ provider, providers, param, authorizationParam }: LinkOptions): void {
-  if (provider !== undefined && providers !== undefined) throw usageError("Give --provider or --providers, not both.");
+function requireFit({ provider, param, authorizationParam }: LinkOptions): void {
   if (param !== undefined && provider === undefined)
     throw usageError("--param belongs to one provider; give --provider.");
   if (authorizationParam !== undefined && provider === undefined)

@@ -37,9 +37,8 @@ function addTokenCreate(group: Command): void {
     more: `A call must match one of the given methods, one of the hosts and one of the paths. In a path, * matches one segment
 and ** any number of them. If an application requires only its public key, anyone who reads the token can call without it:
 see docs/call-tokens.md.`,
+    names: ["app", "user"],
   })
-    .requiredOption("--app <public-key>", "the application's public key")
-    .requiredOption("--user <id>", "the user's id in the application")
     .option("--provider <name>", "provider that may be called; repeatable; all by default", collect)
     .option(
       "--ttl <duration>",

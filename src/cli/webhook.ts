@@ -30,9 +30,8 @@ function addWebhookShow(group: Command): void {
     usage: "show",
     about: "Show an application's webhook and its pending events. Never prints the secret.",
     examples: ["relay webhook show --app PUBLIC_KEY --json"],
-  })
-    .requiredOption("--app <public-key>", "the application's public key")
-    .action(show);
+    names: ["app"],
+  }).action(show);
 }
 
 async function show(options: WebhookOptions): Promise<void> {
@@ -68,9 +67,8 @@ function addWebhookPut(group: Command): void {
     examples: ["relay webhook put --app PUBLIC_KEY https://app.example.com/webhooks/relay"],
     more: `Events are sent to the address with POST, signed as the Standard Webhooks specification says.
 Pending events also go to the new address, signed with the new secret.`,
-  })
-    .requiredOption("--app <public-key>", "the application's public key")
-    .action(put);
+    names: ["app"],
+  }).action(put);
 }
 
 async function put(text: string, options: WebhookOptions): Promise<void> {
@@ -95,9 +93,8 @@ function addWebhookTest(group: Command): void {
     about: "Send an event of the type webhook.test to an application's webhook.",
     examples: ["relay webhook test --app PUBLIC_KEY", "relay webhook deliveries --app PUBLIC_KEY"],
     more: "The running service delivers it after the pending events; 'relay webhook deliveries' shows the result.",
-  })
-    .requiredOption("--app <public-key>", "the application's public key")
-    .action(test);
+    names: ["app"],
+  }).action(test);
 }
 
 async function test(options: WebhookOptions): Promise<void> {
@@ -119,8 +116,8 @@ function addWebhookDeliveries(group: Command): void {
     usage: "deliveries",
     about: "List the deliveries of an application's events, newest first. They are kept for a week.",
     examples: ["relay webhook deliveries --app PUBLIC_KEY --user ada --json"],
+    names: ["app"],
   })
-    .requiredOption("--app <public-key>", "the application's public key")
     .option("--user <id>", "only events about this user")
     .option("--limit <count>", "at most this many", wholeNumber(1, 1000), 50)
     .action(deliveries);
@@ -158,9 +155,8 @@ function addWebhookDelete(group: Command): void {
     usage: "delete",
     about: "Delete an application's webhook and its pending events.",
     examples: ["relay webhook delete --app PUBLIC_KEY"],
-  })
-    .requiredOption("--app <public-key>", "the application's public key")
-    .action(deleteNamed);
+    names: ["app"],
+  }).action(deleteNamed);
 }
 
 async function deleteNamed(options: WebhookOptions): Promise<void> {

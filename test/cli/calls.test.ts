@@ -138,7 +138,7 @@ describe("relay app capture", () => {
   it.each([
     ["no time", ["Shop", "--minutes", "0"], 2, /from 1 to 60/],
     ["more than an hour", ["Shop", "--minutes", "61"], 2, /from 1 to 60/],
-    ["a time and an end", ["Shop", "--minutes", "1", "--off"], 2, /not both/],
+    ["a time and an end", ["Shop", "--minutes", "1", "--off"], 2, /cannot be used with/],
     ["a name of several", ["Shop"], 1, /Several applications have this name/],
     ["a name of none", ["Nobody"], 1, /There is no application/],
   ])("refuses %s", async (_, args, exitCode, problem) => {

@@ -136,7 +136,7 @@ describe("relay connection link", () => {
     ["a provider without a client", ["--provider", "github"], 1, /no OAuth client for github.*relay client put/],
     ["one without a client in the list", ["--providers", "sandbox,github"], 1, /for github.*relay client put/],
     ["one that no browser can connect in the list", ["--providers", "sandbox,woocommerce"], 1, /^.*woocommerce cannot/],
-    ["provider and providers", ["--provider", "sandbox", "--providers", "shop"], 2, /not both/],
+    ["provider and providers", ["--provider", "sandbox", "--providers", "shop"], 2, /cannot be used with/],
     ["an address that is not listed", ["--redirect-uri", `${BACK}/`], 1, /--allow-redirect/],
     ["a parameter without its provider", ["--param", "shop=acme"], 2, /--provider/],
     [
