@@ -1,18 +1,11 @@
 import { type Command, Option } from "commander";
-import { placesOf } from "../providers/credential.js";
 import { definitionFromProvider, originTextsOf } from "../providers/definition-from-provider.js";
 import {
-  type Assertion,
   CONNECTION_KINDS,
   type ConnectionKind,
-  type ConnectionValue,
-  type Credential,
-  type ExpirySignal,
   isProviderName,
   type Lacks,
   lacksOf,
-  type OAuth1,
-  type OAuth2,
   type Provider,
   type ProviderProblem,
   textFromProblem,
@@ -173,107 +166,25 @@ async function checkFile(file: string, allowLoopback: boolean): Promise<Checked>
   return "problems" in parsed ? parsed : checkedFrom(file, parsed.provider);
 }
 
-type Fields = ReadonlyArray<readonly [name: string, value: string | undefined]>;
-
-/** A provider as text. Leaves out what is empty or as the RFCs specify. */
+/** A provider as text: the members of its definition that say something, by their paths. */
 export function textFromProvider(provider: Provider): string {
-  const fields: Fields = [
-    ["name", provider.name],
-    ["aliases", provider.aliases.join(", ")],
-    ["display name", provider.displayName],
-    ["documentation", provider.documentationUri],
-    ["sources", provider.sources.join(", ")],
-    ["api origins", originTextsOf(provider).join(", ")],
-    ["kind", provider.kind === "oauth2" ? "" : provider.kind],
-    ["connection values", provider.connectionValues.map(textFromValue).join(", ")],
-    ["token placed in", placesOf(provider).map(textFromCredential).join(", ")],
-    ["default headers", provider.defaultHeaders.map(([field, value]) => `${field}: ${value}`).join(", ")],
-    ["url placeholders", [...provider.urlPlaceholders].join(", ")],
-    ["signs of expiry", provider.expirySignals.map(textFromSignal).join("; ")],
-    ...(provider.oauth2 === undefined ? [] : fieldsFromOAuth2(provider.oauth2)),
-    ...(provider.oauth1 === undefined ? [] : fieldsFromOAuth1(provider.oauth1)),
-    ["private network", provider.allowPrivateNetwork ? "allowed" : ""],
-    ["trace context", provider.passTraceContext ? "passed on" : ""],
-    ["notes", provider.notes],
-  ];
-  return textFields(fields.flatMap(([name, value]) => (value ? [[name, value] as const] : [])));
+  const definition = definitionFromProvider(provider);
+  const { oauth2 } = definition;
+  // The descriptions of scopes are long, and for the user's page.
+  const shown = oauth2 && { oauth2: { ...oauth2, scopeDescriptions: Object.keys(oauth2.scopeDescriptions) } };
+  return textFields(fieldsFrom({ ...definition, ...shown }, ""));
 }
 
-function fieldsFromOAuth2(oauth2: OAuth2): Fields {
-  return [
-    ["authorization", oauth2.authorizationEndpoint],
-    [
-      "issuer",
-      oauth2.issuer && oauth2.issuer + (oauth2.authorizationResponseIssParameterSupported ? " (always named)" : ""),
-    ],
-    ["PKCE", oauth2.pkce ? "yes" : ""],
-    ["default scopes", oauth2.defaultScopes.join(", ")],
-    ["described scopes", Object.keys(oauth2.scopeDescriptions).join(", ")],
-    ["scope separator", oauth2.scopeSeparator === " " ? "" : oauth2.scopeSeparator],
-    ["authorization parameters", textFromParameters(oauth2.authorizationParameters)],
-    ["token endpoint", oauth2.tokenEndpoint],
-    ["refresh endpoint", oauth2.refreshEndpoint],
-    ["revocation", oauth2.revocationEndpoint],
-    ["client authentication", oauth2.clientAuthentication + (oauth2.rawClientSecretBasic ? " (raw)" : "")],
-    ["client id parameter", oauth2.clientIdParameter === "client_id" ? "" : oauth2.clientIdParameter],
-    ["token request format", oauth2.tokenRequestFormat === "form" ? "" : oauth2.tokenRequestFormat],
-    ["token parameters", textFromParameters(oauth2.tokenParameters)],
-    ["code parameters", textFromParameters(oauth2.codeParameters)],
-    ["refresh parameters", textFromParameters(oauth2.refreshParameters)],
-    ["token response in", oauth2.tokenResponseMember],
-    ["token error in", oauth2.tokenErrorMember],
-    ["expiry time in", oauth2.expiresAtMember],
-    ["applications may set", oauth2.connectParameters.join(", ")],
-    ["refresh ended by", [...oauth2.refreshEndedErrors].join(", ")],
-    ["assertion", oauth2.assertion && textFromAssertion(oauth2.assertion)],
-    ["access tokens last", lifetimeFrom(oauth2)],
-    ["refresh tokens", oauth2.refreshTokenRotation ? "rotate" : ""],
-  ];
-}
-
-function textFromAssertion({ algorithm, header, claims, lifetimeSeconds, jti, use }: Assertion): string {
-  const members = textFromParameters({ ...header, ...claims, ...(jti && { jti: "random" }) });
-  return `${algorithm}, as ${use}, for ${lifetimeSeconds} seconds: ${members}`;
-}
-
-function fieldsFromOAuth1(oauth1: OAuth1): Fields {
-  return [
-    ["temporary credentials", oauth1.temporaryCredentialEndpoint],
-    ["authorization", oauth1.authorizationEndpoint],
-    ["token endpoint", oauth1.tokenEndpoint],
-    ["signed with", oauth1.signatureMethod],
-    ["realm", oauth1.realm],
-    ["scope in", oauth1.scopeParameter],
-  ];
-}
-
-function textFromCredential(credential: Credential): string {
-  const value = credential.value === "{access_token}" ? "" : credential.value;
-  if (credential.kind === "query") return `?${credential.parameter}=${value}`;
-  return `${credential.name}: ${[credential.scheme, value].join(" ").trim()}`.trimEnd();
-}
-
-function textFromValue({ name, isSecret, isOptional, choices }: ConnectionValue): string {
-  const notes = [
-    ...(isSecret ? ["secret"] : []),
-    ...(isOptional ? ["optional"] : []),
-    ...(choices.length > 0 ? [choices.map(({ value }) => value).join("|")] : []),
-  ];
-  return notes.length === 0 ? name : `${name} (${notes.join(", ")})`;
-}
-
-function textFromSignal({ statusCode, pastLifetime, ...body }: ExpirySignal): string {
-  const member = body.member === undefined ? "" : ` with ${body.member}=${[...body.values].join("|")}`;
-  return `${statusCode}${member}${pastLifetime ? " past its lifetime" : ""}`;
-}
-
-function textFromParameters(parameters: Readonly<Record<string, string>>): string {
-  return Object.entries(parameters)
-    .map(([name, value]) => (value === "" ? `no ${name}` : `${name}=${value}`))
-    .join(", ");
-}
-
-function lifetimeFrom({ nonExpiringAccessTokens, defaultExpiresIn }: OAuth2): string {
-  if (nonExpiringAccessTokens) return "until they are revoked";
-  return defaultExpiresIn === undefined ? "" : `${defaultExpiresIn} seconds unless the token response says otherwise`;
+function fieldsFrom(value: unknown, path: string): ReadonlyArray<readonly [path: string, text: string]> {
+  if (typeof value !== "object" || value === null) {
+    const text = value === "" && /Parameters\./.test(path) ? "(not sent)" : value;
+    return text && text !== " " ? [[path, String(text)]] : [];
+  }
+  if (!Array.isArray(value)) {
+    return Object.entries(value).flatMap(([name, member]) =>
+      fieldsFrom(member, path === "" ? name : `${path}.${name}`),
+    );
+  }
+  if (value.every((each) => typeof each === "string")) return fieldsFrom(value.join(", "), path);
+  return value.flatMap((each, at) => fieldsFrom(each, `${path}[${at}]`));
 }
