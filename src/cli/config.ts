@@ -12,7 +12,6 @@ import {
   addCommand,
   addGroup,
   isForOperator,
-  PRIVATE_KEY_VARIABLE,
   textFields,
   usageError,
   writeJson,
@@ -44,9 +43,7 @@ function addConfigCheck(group: Command): void {
 
 async function checkConfig(options: { readonly json?: boolean }): Promise<void> {
   const read = readConfig(process.env, process.execArgv);
-  const warnings = configWarnings(read.config, process.env)
-    .filter(({ setting }) => setting !== PRIVATE_KEY_VARIABLE)
-    .map(({ setting, text }) => `${setting}: ${text}`);
+  const warnings = configWarnings(read.config, process.env).map(({ setting, text }) => `${setting}: ${text}`);
   const found = await fileProblems(read.config, read.wrong, (text) => warnings.push(text));
   const problems = [...read.problems, ...exposureProblems(read.config), ...found];
   for (const warning of warnings) writeNote(`warning: ${warning}`);
