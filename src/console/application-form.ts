@@ -1,9 +1,9 @@
 import type { ApplicationJson, CallerAuthJson } from "../../gen/relay/admin/v1/application_pb.js";
 import { rulesFromText, textFromRules } from "./commands.js";
-import { fieldsWithin, lines, numberFrom, type Values } from "./field.js";
+import { fieldsWithin, type Values } from "./field.js";
 import { secretView } from "./form.js";
 import { html, type TemplateResult } from "./lit-html.js";
-import { ApiError } from "./loading.js";
+import { lines, numberFrom } from "./text.js";
 
 /** The minimum proof that a call must carry, with its label. */
 export const PROOFS: ReadonlyArray<readonly [CallerAuthJson, string]> = [
@@ -77,11 +77,6 @@ export function valuesFromApplication(application: ApplicationJson): Values {
 
 /** Parses the form. What the relay validates itself is not checked here. Throws ApiError. Pure. */
 export function applicationFromValues(values: Values): ApplicationJson {
-  const callRules = rulesFromText(values["callRules"] ?? "");
-  if (callRules === undefined) {
-    const problem = 'The rules must be a JSON object of lists, such as {"github": [{"methods": ["GET"]}]}.';
-    throw new ApiError("invalid_argument", problem, "application.call_rules");
-  }
   return {
     displayName: values["displayName"] ?? "",
     callerAuth: (values["callerAuth"] ?? "") as CallerAuthJson,
@@ -91,7 +86,8 @@ export function applicationFromValues(values: Values): ApplicationJson {
     callsPerMinute: numberFrom(values["callsPerMinute"], "application.calls_per_minute"),
     connectionCallsPerMinute: numberFrom(values["connectionCallsPerMinute"], "application.connection_calls_per_minute"),
     maxCallTokenSeconds: numberFrom(values["maxCallTokenSeconds"], "application.max_call_token_seconds"),
-    ...{ accentColor: values["accentColor"] ?? "", icon: values["icon"] ?? "", callRules },
+    ...{ accentColor: values["accentColor"] ?? "", icon: values["icon"] ?? "" },
+    callRules: rulesFromText(values["callRules"] ?? ""),
   };
 }
 

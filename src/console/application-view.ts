@@ -6,11 +6,10 @@ import {
   valuesFromApplication,
 } from "./application-form.js";
 import { applicationLink } from "./directory.js";
-import { numberFrom } from "./field.js";
 import { changeMask, createForm, type Form, notice } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
-import { addressOf, visibleText } from "./text.js";
+import { addressOf, numberFrom, visibleText } from "./text.js";
 import { answerView, moment, stateMark, type View, type ViewContext } from "./view.js";
 
 /** Settings and actions of one application. */

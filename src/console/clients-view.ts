@@ -3,11 +3,11 @@ import type { ProviderJson } from "../../gen/relay/admin/v1/provider_pb.js";
 import type { Api } from "./api.js";
 import { applicationLinks, part } from "./application-view.js";
 import type { Directory } from "./directory.js";
-import { type Field, fieldsWithin, pairsFrom, type Values } from "./field.js";
+import { type Field, fieldsWithin, type Values } from "./field.js";
 import { changeMask, createForm, type Form, notice } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { allPages, createLoader } from "./loading.js";
-import { addressOf, visibleText } from "./text.js";
+import { addressOf, pairsFrom, visibleText } from "./text.js";
 import {
   answerView,
   type Column,
@@ -135,7 +135,12 @@ function valuesFromClient(client: OAuthClientJson | undefined): Values {
 
 function clientFromValues(values: Values): OAuthClientJson {
   const { providerName = "", clientId = "", clientSecret = "", scope = "" } = values;
-  const originParameters = pairsFrom(values["originParameters"], "oauth_client.origin_parameters");
+  const originParameters = pairsFrom(
+    values["originParameters"],
+    "=",
+    "oauth_client.origin_parameters",
+    "subdomain=acme",
+  );
   return { providerName, clientId, clientSecret, scope, originParameters };
 }
 

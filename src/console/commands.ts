@@ -1,6 +1,8 @@
-import type { CallRuleJson, ProviderCallRulesJson } from "../../gen/relay/admin/v1/application_pb.js";
+import type { ProviderCallRulesJson } from "../../gen/relay/admin/v1/application_pb.js";
+import { ApiError } from "./loading.js";
 import type { Methods } from "./methods.js";
 import { quoted } from "./snippets.js";
+import { objectFrom } from "./text.js";
 
 /** A `relay` command equivalent to a request of the administration API. */
 export interface Command {
@@ -164,17 +166,15 @@ export function textFromRules(rules: readonly ProviderCallRulesJson[]): string {
     : JSON.stringify(Object.fromEntries(rules.map(({ providerName = "", rules: all = [] }) => [providerName, all])));
 }
 
-/** The inverse; undefined for anything but a JSON object of lists. The relay validates the rules themselves. Pure. */
-export function rulesFromText(text: string): ProviderCallRulesJson[] | undefined {
-  if (text.trim() === "") return [];
-  try {
-    const entries = Object.entries(JSON.parse(text) as Readonly<Record<string, CallRuleJson[]>>);
-    const isOne = text.trim().startsWith("{") && entries.every(([, rules]) => Array.isArray(rules));
-    return isOne ? entries.map(([providerName, rules]) => ({ providerName, rules })) : undefined;
-  } catch {
-    // The form reports it; the parser's own message would quote the text.
-    return undefined;
-  }
+const RULES = "application.call_rules";
+const NO_RULES = 'The rules must be a JSON object of lists, such as {"github": [{"methods": ["GET"]}]}.';
+
+/** The inverse of {@link textFromRules}. The relay validates the rules themselves. Throws ApiError. Pure. */
+export function rulesFromText(text: string): ProviderCallRulesJson[] {
+  return Object.entries(objectFrom(text, RULES, NO_RULES)).map(([providerName, rules]) => {
+    if (Array.isArray(rules)) return { providerName, rules };
+    throw new ApiError("invalid_argument", NO_RULES, RULES);
+  });
 }
 
 function named(publicKey: string | undefined, userId: string | undefined, providerName: string | undefined): string[] {

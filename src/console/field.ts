@@ -1,5 +1,4 @@
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { ApiError } from "./loading.js";
 import { createPicker, type Picker, type PickerOptions } from "./picker.js";
 import { instantFrom, localFrom, visibleText } from "./text.js";
 
@@ -213,25 +212,4 @@ function tickView(field: Field, id: string, { value, problem, change }: FieldSta
 
 function notesOf({ hint }: Field, id: string): string {
   return hint === undefined ? `${id}-wrong` : `${id}-hint ${id}-wrong`;
-}
-
-/** Converts between text with one entry per line and a list. */
-export const lines = {
-  read: (text = ""): string[] => text.split("\n").flatMap((line) => line.trim() || []),
-  write: (entries: readonly string[] = []): string => entries.join("\n"),
-} as const;
-
-/** Parses `name=value` lines. Throws ApiError. */
-export function pairsFrom(text: string | undefined, path: string): Record<string, string> {
-  const pairs = lines.read(text).map((line) => line.split(/=(.*)/s, 2));
-  const isOnce = new Set(pairs.map(([name]) => name)).size === pairs.length;
-  if (isOnce && pairs.every(([name, value]) => name !== "" && value !== undefined)) return Object.fromEntries(pairs);
-  throw new ApiError("invalid_argument", "Each line must be name=value, such as subdomain=acme, each name once.", path);
-}
-
-/** Parses a 32-bit integer; empty is 0. Throws ApiError. */
-export function numberFrom(text: string | undefined, path: string): number {
-  const count = Number(text?.trim() || "0");
-  if (Number.isInteger(count) && count >= -(2 ** 31) && count < 2 ** 31) return count;
-  throw new ApiError("invalid_argument", `${path} must be a whole number.`, path);
 }

@@ -1,9 +1,9 @@
 import { applicationLinks, part } from "./application-view.js";
-import { type Field, lines, userField } from "./field.js";
+import { type Field, userField } from "./field.js";
 import { createForm, secretView } from "./form.js";
 import { html, nothing, svg, type TemplateResult } from "./lit-html.js";
 import type { PickerOptions } from "./picker.js";
-import { addressOf } from "./text.js";
+import { addressOf, lines } from "./text.js";
 import { encode } from "./uqr.js";
 import { moment, type View, type ViewContext } from "./view.js";
 

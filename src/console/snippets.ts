@@ -1,4 +1,5 @@
-import type { CallRequestJson } from "../../gen/relay/v1/relay_pb.js";
+import type { CallDescriptionJson, CallRequestJson } from "../../gen/relay/v1/relay_pb.js";
+import { objectFrom, pairsFrom } from "./text.js";
 
 /** The call as code for another tool. */
 export interface Snippet {
@@ -8,18 +9,11 @@ export interface Snippet {
 
 /**
  * The call as shell commands and as a program, to be copied. The private key is read from the environment, because
- * pasted text stays in histories and files. Pure.
- *
- * @param form a valid form, see `readCall()`.
- * @param headers the parsed headers of the form.
+ * pasted text stays in histories and files. Throws as {@link readCall} does. Pure.
  */
-export function snippetsFor(
-  form: CallForm,
-  headers: Readonly<Record<string, string>>,
-  relayUrl: string,
-): readonly Snippet[] {
+export function snippetsFor(form: CallForm, relayUrl: string): readonly Snippet[] {
   const { providerName, userId, publicKey } = form;
-  const call = callText(form, headers);
+  const call = callText(form, readCall(form).call?.headers ?? {});
   const names = JSON.stringify({ providerName, userId, publicKey });
   const message = plain(`${names.slice(0, -1)},"call":${call}}`);
   const needsKey = form.privateKey !== "";
@@ -111,9 +105,6 @@ export interface CallForm {
   readonly privateKey: string;
 }
 
-/** A call that can be sent, or the field to correct and why. */
-type ReadCall = { readonly call: CallRequestJson } | { readonly field: keyof CallForm; readonly problem: string };
-
 export const EMPTY_FORM: CallForm = {
   publicKey: "",
   userId: "",
@@ -125,36 +116,11 @@ export const EMPTY_FORM: CallForm = {
   privateKey: "",
 };
 
-/** Parses the form. What the relay validates itself is not checked here. Pure. */
-export function readCall(form: CallForm): ReadCall {
-  const payload = parsePayload(form.payload);
-  if (payload === undefined)
-    return { field: "payload", problem: 'The payload must be a JSON object, such as {"title": "hello"}.' };
-  const headers = parseHeaders(form.headers);
-  if (headers === undefined)
-    return { field: "headers", problem: "Each line must be 'name: value', such as 'accept: text/plain'." };
+/** Parses the form. What the relay validates itself is not checked here. Throws ApiError that names the field. Pure. */
+export function readCall(form: CallForm): CallRequestJson {
+  const problem = 'The payload must be a JSON object, such as {"title": "hello"}.';
+  const payload = objectFrom(form.payload, "payload", problem) as NonNullable<CallDescriptionJson["payload"]>;
+  const headers = pairsFrom(form.headers, ":", "headers", "accept: text/plain");
   const { publicKey, userId, providerName, privateKey, url, method } = form;
-  return { call: { publicKey, userId, providerName, privateKey, call: { url, method, payload, headers } } };
-}
-
-function parsePayload(text: string): Record<string, never> | undefined {
-  if (text.trim() === "") return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, never>) : undefined;
-  } catch {
-    // The caller reports it; the parser's own message would quote the text.
-    return undefined;
-  }
-}
-
-function parseHeaders(text: string): Record<string, string> | undefined {
-  const headers: Record<string, string> = {};
-  for (const line of text.split("\n").filter((each) => each.trim() !== "")) {
-    const colon = line.indexOf(":");
-    if (colon < 1) return undefined;
-    headers[line.slice(0, colon).trim()] = line.slice(colon + 1).trim();
-  }
-  return headers;
+  return { publicKey, userId, providerName, privateKey, call: { url, method, payload, headers } };
 }

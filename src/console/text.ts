@@ -1,3 +1,5 @@
+import { ApiError } from "./loading.js";
+
 /**
  * Makes untrusted text safe to display: control characters, and characters that reorder or hide others, are shown as
  * their code point, as on the command line. (HTML escaping is done by the templates.)
@@ -68,4 +70,74 @@ export function localFrom(instant: string): string {
 /** The member of a request that filters by a time; no member if the time is empty or invalid. Pure. */
 export function timeMember<Name extends string>(name: Name, instant: string): Partial<Record<Name, string>> {
   return localFrom(instant) === "" ? {} : ({ [name]: instant } as Partial<Record<Name, string>>);
+}
+
+/** Converts between text with one entry per line and a list. */
+export const lines = {
+  read: (text = ""): string[] => text.split("\n").flatMap((line) => line.trim() || []),
+  write: (entries: readonly string[] = []): string => entries.join("\n"),
+} as const;
+
+/** Parses lines such as `name=value`. Throws ApiError. @param example a line, for the error. */
+export function pairsFrom(
+  text: string | undefined,
+  separator: "=" | ":",
+  path: string,
+  example: string,
+): Record<string, string> {
+  const pairs = new Map<string, string>();
+  for (const line of lines.read(text)) {
+    const at = line.indexOf(separator);
+    if (at < 1)
+      throw new ApiError("invalid_argument", `Each line must be a name and a value, such as ${example}.`, path);
+    const name = line.slice(0, at).trim();
+    if (pairs.has(name)) throw givenTwice(name, path);
+    pairs.set(name, line.slice(at + 1).trim());
+  }
+  return Object.fromEntries(pairs);
+}
+
+function givenTwice(name: string, path: string): ApiError {
+  return new ApiError("invalid_argument", `${name} is given twice.`, path);
+}
+
+/** A brace, or a string; the string is captured when it is the name of a member. */
+const JSON_TOKEN = /[{}]|("(?:[^"\\]|\\.)*")\s*:|"(?:[^"\\]|\\.)*"/g;
+
+/**
+ * Parses a JSON object; empty text is an empty one. Throws ApiError, also when an object in it has a name twice:
+ * `JSON.parse()` would keep only the last.
+ *
+ * @param problem what to say about text that is not a JSON object.
+ */
+export function objectFrom(text: string, path: string, problem: string): Readonly<Record<string, unknown>> {
+  const json = text.trim() || "{}";
+  const value = json.startsWith("{") ? valueFrom(json) : undefined;
+  if (value === undefined) throw new ApiError("invalid_argument", problem, path);
+  const open: Set<string>[] = [];
+  for (const [token, written] of json.matchAll(JSON_TOKEN)) {
+    if (token === "{") open.push(new Set());
+    if (token === "}") open.pop();
+    if (written === undefined) continue;
+    const name: string = JSON.parse(written);
+    if (open.at(-1)?.has(name)) throw givenTwice(name, path);
+    open.at(-1)?.add(name);
+  }
+  return value;
+}
+
+function valueFrom(json: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    return JSON.parse(json);
+  } catch {
+    // The caller reports it; the parser's own message would quote the text.
+    return undefined;
+  }
+}
+
+/** Parses a 32-bit integer; empty is 0. Throws ApiError. */
+export function numberFrom(text: string | undefined, path: string): number {
+  const count = Number(text?.trim() || "0");
+  if (Number.isInteger(count) && count >= -(2 ** 31) && count < 2 ** 31) return count;
+  throw new ApiError("invalid_argument", `${path} must be a whole number.`, path);
 }

@@ -2,12 +2,12 @@ import type { ApplicationJson } from "../../gen/relay/admin/v1/application_pb.js
 import type { CallTokenTermsJson } from "../../gen/relay/admin/v1/call_pb.js";
 import { applicationLinks, part } from "./application-view.js";
 import { explanationView } from "./explanation-view.js";
-import { type Field, lines, numberFrom, type Values } from "./field.js";
+import type { Field, Values } from "./field.js";
 import { createForm, type Form, secretView } from "./form.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
 import { createLoader } from "./loading.js";
 import type { PickerOptions } from "./picker.js";
-import { addressOf } from "./text.js";
+import { addressOf, lines, numberFrom } from "./text.js";
 import { moment, problemNotice, type View, type ViewContext } from "./view.js";
 
 /** Creates call tokens: each acts for one user of an application, for a limited time, within rules. */

@@ -24,7 +24,6 @@ export function createTryView(context: ViewContext): View {
   const { directory, session, update } = context;
   const tried = createLoader<Tried>(update);
   let form: CallForm = EMPTY_FORM;
-  let wrong: { readonly field: keyof CallForm; readonly problem: string } | undefined;
   let snippet = "curl";
 
   const views = createFieldViews("try", update, (name, value) => {
@@ -32,19 +31,14 @@ export function createTryView(context: ViewContext): View {
     update();
   });
   const fieldOf = (field: CallField) =>
-    views.render(field, form[field.name], wrong?.field === field.name ? wrong.problem : undefined);
+    views.render(field, form[field.name], tried.field === field.name ? tried.problem : undefined);
+  /** Whether a field of the form cannot be read, so that nothing was asked. */
+  const isWrong = () => Object.hasOwn(EMPTY_FORM, tried.field ?? "");
 
-  async function attempt(ask: typeof explain): Promise<void> {
-    const read = readCall(form);
-    wrong = "problem" in read ? read : undefined;
-    update();
-    if ("problem" in read) return document.getElementById(`try-${read.field}`)?.focus();
-    await show(ask(context, read.call));
-  }
-
-  async function show(answer: Promise<Tried>): Promise<void> {
-    await tried.load(() => answer);
-    document.getElementById(tried.value?.row === undefined ? "explanation" : "row")?.focus();
+  async function show(ask: () => Promise<Tried>): Promise<void> {
+    await tried.load(ask);
+    const result = tried.value?.row === undefined ? "explanation" : "row";
+    document.getElementById(isWrong() ? `try-${tried.field}` : result)?.focus();
   }
 
   /** Enter explains the call, since explaining has no side effects. */
@@ -52,17 +46,17 @@ export function createTryView(context: ViewContext): View {
     const { mayPerform } = session;
     const submit = (event: SubmitEvent) => {
       event.preventDefault();
-      void attempt(explain);
+      void show(() => explain(context, readCall(form)));
     };
     return html`<form class="call" @submit=${submit}>
       <div class="fields">${callFields(form, () => form.publicKey, directory).map(fieldOf)}</div>
-      <details ?open=${wrong !== undefined || form.payload !== "" || form.headers !== ""}>
+      <details ?open=${isWrong() || form.payload !== "" || form.headers !== ""}>
         <summary>Payload, headers, private key</summary>
         ${MORE_FIELDS.map(fieldOf)}
       </details>
       <p class="actions">
         <button type="submit" class="main" ?disabled=${tried.isBusy}>Explain</button>
-        <button type="button" ?disabled=${tried.isBusy || !mayPerform} @click=${() => attempt(perform)}>Perform the call</button>
+        <button type="button" ?disabled=${tried.isBusy || !mayPerform} @click=${() => show(() => perform(context, readCall(form)))}>Perform the call</button>
         ${mayPerform ? nothing : html`<span class="hint">This token is read-only: only operators can perform calls.</span>`}
       </p>
     </form>`;
@@ -74,19 +68,23 @@ export function createTryView(context: ViewContext): View {
     const { call, explanation, row } = value;
     const lacksProof = explanation.caller?.allowed !== true && explanation.caller?.rule === "proof-missing";
     return html`${row === undefined ? nothing : rowView(row)} ${explanationView(explanation, row !== undefined, call.userId ?? "")}
-      ${lacksProof && session.mayPerform ? provenView(() => void show(performProven(context, value)), tried.isBusy) : nothing}`;
+      ${lacksProof && session.mayPerform ? provenView(() => void show(() => performProven(context, value)), tried.isBusy) : nothing}`;
   }
 
   function snippets(): TemplateResult | typeof nothing {
-    const read = readCall(form);
-    if ("problem" in read || tried.value === undefined) return nothing;
+    if (tried.value === undefined) return nothing;
     const choose = (name: string) => {
       snippet = name;
       update();
     };
     const isProven = ["proof-missing", "call-token"].includes(tried.value.explanation.caller?.rule ?? "");
     const proven = isProven ? { ...form, privateKey: "needed" } : form;
-    return snippetsView(snippetsFor(proven, read.call.call?.headers ?? {}, session.relayUrl), snippet, choose);
+    try {
+      return snippetsView(snippetsFor(proven, session.relayUrl), snippet, choose);
+    } catch {
+      // What is wrong is shown when a button is pressed.
+      return nothing;
+    }
   }
 
   return {
@@ -96,7 +94,6 @@ export function createTryView(context: ViewContext): View {
       if (given.length === 0) return;
       // A different call: discard the state of the previous one.
       tried.clear();
-      wrong = undefined;
       form = { ...EMPTY_FORM, ...Object.fromEntries(given.map((field) => [field, parameters.get(field) ?? ""])) };
     },
     leave(isStaying) {
@@ -109,7 +106,7 @@ export function createTryView(context: ViewContext): View {
         the provider for the user.
       </p>
       ${callForm()}
-      ${problemNotice(tried)} ${busyNotice(tried)} ${results()} ${snippets()}`,
+      ${isWrong() ? nothing : problemNotice(tried)} ${busyNotice(tried)} ${results()} ${snippets()}`,
   };
 }
 

@@ -113,11 +113,15 @@ describe("rulesFromText()", () => {
   it.each([
     ["", []],
     [' {"github":[{"methods":["GET"]}]}', [{ providerName: "github", rules: [{ methods: ["GET"] }] }]],
-    ["[]", undefined],
-    ["null", undefined],
-    ['{"github":{}}', undefined],
-    ["{", undefined],
   ])("of %j", (text, rules) => {
     expect(rulesFromText(text)).toEqual(rules);
+  });
+
+  it.each([
+    ...["[]", "null", '{"github":{}}', "{"].map((text) => [text, "must be a JSON object of lists"]),
+    ['{"github":[{"methods":["GET"]}],"github":[]}', "github is given twice"],
+    ['{"github":[{"methods":["GET"],"methods":["POST"]}]}', "methods is given twice"],
+  ])("refuses %j", (text, problem) => {
+    expect(() => rulesFromText(text)).toThrow(problem);
   });
 });

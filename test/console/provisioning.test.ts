@@ -51,7 +51,7 @@ describe("OAuth clients in the console", NEEDS_CHROMIUM, () => {
     expect(await page.locator("#client-clientId-wrong").textContent()).toContain("oauth_client.client_id is missing.");
     await page.getByLabel("Customers that this client is for").fill("nonsense");
     await press(page, "Store the client");
-    await page.getByText("Each line must be name=value").waitFor();
+    await page.getByText("Each line must be a name and a value").waitFor();
     await page.getByLabel("Customers that this client is for").fill("subdomain=one\nsubdomain=two");
     await press(page, "Store the client");
     await page.getByText("each name once").waitFor();

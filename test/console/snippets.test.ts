@@ -37,9 +37,7 @@ function formFor(userId: string): CallForm {
 
 /** Name → text. */
 function snippets(form: CallForm): ReadonlyMap<string, string> {
-  const read = readCall(form);
-  if ("problem" in read) throw new Error(read.problem);
-  const all = snippetsFor(form, read.call.call?.headers ?? {}, harness.url);
+  const all = snippetsFor(form, harness.url);
   return new Map(all.map(({ name, text }) => [name, text]));
 }
 
@@ -86,14 +84,28 @@ describe("readCall()", () => {
     ["headers", "no colon"],
     ["headers", ": no name"],
   ] as const)("names the field %s that holds %j", (field, value) => {
-    expect(readCall({ ...EMPTY_FORM, [field]: value })).toMatchObject({ field });
+    expect(() => readCall({ ...EMPTY_FORM, [field]: value })).toThrow(expect.objectContaining({ field }));
+  });
+
+  it.each([
+    ["payload", '{"a": 1, "b": 2, "a": 3}', "a"],
+    ["payload", '{"list": [{"a": {}}, {"a": 1, "\\u0061" : 2}]}', "a"],
+    ["payload", '{"{\\"": 1, "{\\"": 2}', '{"'],
+    ["headers", "X-One: 1\nX-Two: 2\nX-One : 3", "X-One"],
+    ["headers", "__proto__: 1\n__proto__: 2", "__proto__"],
+  ] as const)("refuses %s that have a name twice: %j", (field, value, name) => {
+    const wrong = expect.objectContaining({ field, message: `${name} is given twice.` });
+    expect(() => readCall({ ...EMPTY_FORM, [field]: value })).toThrow(wrong);
+  });
+
+  it("takes a name in several objects, and as a value", () => {
+    const payload = '{"a": {"a": "a"}, "b": [{"a": "\\"a\\":"}, "a", {"a": "}"}]}';
+    expect(readCall({ ...EMPTY_FORM, payload }).call?.payload).toEqual(JSON.parse(payload));
   });
 
   it("takes what the relay can judge itself as it is", () => {
-    expect(readCall({ ...EMPTY_FORM, url: "nowhere", headers: "A: b: c\n\n B : d ", payload: " " })).toEqual({
-      call: expect.objectContaining({
-        call: { url: "nowhere", method: "GET", payload: {}, headers: { A: "b: c", B: "d" } },
-      }),
+    expect(readCall({ ...EMPTY_FORM, url: "nowhere", headers: "A: b: c\n\n B : d ", payload: " " })).toMatchObject({
+      call: { url: "nowhere", method: "GET", payload: {}, headers: { A: "b: c", B: "d" } },
     });
   });
 });
