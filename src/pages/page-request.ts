@@ -106,8 +106,8 @@ export function createBrowserCookie(isSecure: boolean): BrowserCookie {
 
 /** Size limit of a form: far above the connect page's own form. */
 const MAX_FORM_BYTES = 32 * 1024;
-/** Size limit of a form with keys: two of maximum length in ASCII, percent-encoded, and the rest. */
-export const MAX_KEYS_FORM_BYTES = MAX_FORM_BYTES + 2 * 3 * MAX_SECRET_LENGTH;
+/** Size limit of a form with keys: two of maximum length and the rest. Percent-encoded, a character takes 9 bytes at most. */
+export const MAX_KEYS_FORM_BYTES = MAX_FORM_BYTES + 2 * 9 * MAX_SECRET_LENGTH;
 
 /** Forms are small, so their memory is not counted. */
 const UNCOUNTED = { reserve: () => true, release() {}, whenEvicted() {} };

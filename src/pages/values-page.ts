@@ -1,5 +1,5 @@
 import type { Question } from "../oauth/start.js";
-import { MAX_SECRET_LENGTH, patternTextOf } from "../providers/connection-value.js";
+import { patternTextOf } from "../providers/connection-value.js";
 import { type ConnectionValue, hasOwnPage, KEY_VALUES, type Provider } from "../providers/provider.js";
 import { userMark } from "./connect-page.js";
 import type { Mark, Page } from "./document.js";
@@ -147,7 +147,7 @@ ${isOptional && html`<option value=""></option>`}
 ${choices.map((choice) => html`<option value="${choice.value}"${choice.value === text && html` selected`}>${choice.label}</option>`)}
 </select>`
       : isKey
-        ? html`<textarea ${shared} rows="6" maxlength="${String(MAX_SECRET_LENGTH)}" autocapitalize="none" autocomplete="off" spellcheck="false"></textarea>`
+        ? html`<textarea ${shared} rows="6" autocapitalize="none" autocomplete="off" spellcheck="false"></textarea>`
         : inputFor(value, shared, text);
   return html`<label for="${name}">${labelOf(value, displayName)}${isOptional && html` ${texts.optional}`}</label>
 ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
@@ -155,8 +155,9 @@ ${control}
 `;
 }
 
+/** A secret has no `maxlength`: a browser would cut what is pasted, unseen, and the rest would be stored. */
 function inputFor({ isSecret, isHost, pattern }: ConnectionValue, shared: Html, text: string): Html {
-  return html`<input ${shared}${isSecret ? html` type="password"` : html` value="${text}"`} maxlength="${isHost ? "253" : "4096"}"${pattern !== undefined && html` pattern="${patternTextOf(pattern)}"`} autocapitalize="none" autocomplete="off" spellcheck="false">`;
+  return html`<input ${shared}${isSecret ? html` type="password"` : html` value="${text}" maxlength="${isHost ? "253" : "4096"}"`}${pattern !== undefined && html` pattern="${patternTextOf(pattern)}"`} autocapitalize="none" autocomplete="off" spellcheck="false">`;
 }
 
 function labelOf({ name, label }: ConnectionValue, displayName: string): string {

@@ -104,6 +104,14 @@ describe("the page for entering keys", () => {
     );
   });
 
+  it("takes a password as long as any that the relay stores, of letters that take nine bytes each", async () => {
+    const [browser, seen] = await asked("desk", {}, "long");
+    const form = { session: sessionIn(seen), username: "ada", password: "\u8a9e".repeat(16_384) };
+    expect(seen.body).not.toMatch(/type="password"[^>]* maxlength/);
+    expect((await browser.post(at("desk"), form)).body).toContain("Desk is connected");
+    expect((await browser.post(at("desk"), { ...form, password: `${form.password}x` })).status).toBe(400);
+  });
+
   it("tells the page that opened it", async () => {
     const [browser, seen] = await asked("desk", {}, "opened", "&opener_origin=https://app.example.com");
     const done = await browser.post(at("desk"), { session: sessionIn(seen), username: "a", password: KEY });
@@ -144,7 +152,7 @@ describe("the page for entering keys", () => {
     expect((await browser.post(at("mailer"), { ...form, session: "" })).status).toBe(403);
     expect((await browser.post(at("desk"), { ...form, username: "a", password: KEY })).status).toBe(403);
     expect((await browser.post(at("sandbox"), form)).status).toBe(403);
-    expect((await browser.post(at("mailer"), { ...form, api_key: "k".repeat(128 * 1024) })).status).toBe(413);
+    expect((await browser.post(at("mailer"), { ...form, api_key: "k".repeat(512 * 1024) })).status).toBe(413);
     const inAddress = await browser.visit(`${at("mailer")}?${new URLSearchParams({ ...form, answer: "1" })}`);
     expect([inAddress.status, inAddress.body.includes(KEY)]).toEqual([200, false]);
     expect(await storedOf(harness, application, "mallory", "mailer")).toBeUndefined();
