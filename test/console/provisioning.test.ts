@@ -54,7 +54,7 @@ describe("OAuth clients in the console", NEEDS_CHROMIUM, () => {
     await page.getByText("Each line must be a name and a value").waitFor();
     await page.getByLabel("Customers that this client is for").fill("subdomain=one\nsubdomain=two");
     await press(page, "Store the client");
-    await page.getByText("each name once").waitFor();
+    await page.getByText("is given twice").waitFor();
     await page.getByLabel("Customers that this client is for").fill("");
     await page.getByLabel("Client id").fill("the-client");
     await page.getByLabel("Client secret").fill("CANARY_client_secret");
