@@ -12,7 +12,14 @@ import {
   type ProviderCallRules,
   Application_State as State,
 } from "../../gen/relay/admin/v1/application_pb.js";
-import { type Application, type ApplicationSettings, parsePublicKey } from "../applications/application.js";
+import {
+  type Application,
+  type ApplicationSettings,
+  parseCidr,
+  parseOrigin,
+  parsePublicKey,
+  parseRedirectUri,
+} from "../applications/application.js";
 import {
   type CallRule,
   type CallRulesByProvider,
@@ -33,10 +40,8 @@ import {
   MAX_CALLS_PER_MINUTE,
   type ParsedList,
   parseAccentColor,
-  parseAddresses,
   parseDisplayName,
-  parseOrigins,
-  parseRedirectUris,
+  parseList,
   parseRulesOfProviders,
   rotateApplicationKey,
   updateApplication,
@@ -54,8 +59,8 @@ import {
   noApplication,
   pageFrom,
   pageOfScan,
+  required,
   requiredId,
-  requiredMessage,
 } from "./standard-methods.js";
 
 /** relay.admin.v1.ApplicationService: message → use case → message. */
@@ -71,13 +76,13 @@ export function createApplicationService(options: AdminOptions): ServiceImpl<typ
       return { applications: rows.map(messageFromApplication), nextPageToken };
     },
     async createApplication(request, context) {
-      const input = newApplicationFrom(requiredMessage(request.application, "application"), options.catalog);
+      const input = newApplicationFrom(required(request.application, "application"), options.catalog);
       const { application, privateKey } = await createApplication(administrationFor(options, context), input);
       // Nothing may fail after the write: the key is shown only once.
       return { application: wholeMessageFrom(application, input.icon), privateKey };
     },
     async updateApplication(request, context) {
-      const message = requiredMessage(request.application, "application");
+      const message = required(request.application, "application");
       const publicKey = requiredId(message.publicKey, "application.public_key");
       const patch = patchFrom(message, updatedFields(message, request.updateMask), options.catalog);
       const icon = patch.icon ?? (await applications.iconOf((await namedApplication(applications, publicKey)).id));
@@ -177,13 +182,13 @@ const READERS = {
   display_name: ({ displayName }) => ({ name: value(parseDisplayName(displayName), "display_name") }),
   caller_auth: ({ callerAuth }) => ({ callerAuth: callerAuthFrom(callerAuth) }),
   allowed_origins: ({ allowedOrigins }) => ({
-    allowedOrigins: values(parseOrigins(allowedOrigins), "allowed_origins"),
+    allowedOrigins: values(parseList(allowedOrigins, parseOrigin), "allowed_origins"),
   }),
   allowed_addresses: ({ allowedAddresses }) => ({
-    allowedAddresses: values(parseAddresses(allowedAddresses), "allowed_addresses"),
+    allowedAddresses: values(parseList(allowedAddresses, parseCidr), "allowed_addresses"),
   }),
   allowed_redirect_uris: ({ allowedRedirectUris }) => ({
-    allowedRedirectUris: values(parseRedirectUris(allowedRedirectUris), "allowed_redirect_uris"),
+    allowedRedirectUris: values(parseList(allowedRedirectUris, parseRedirectUri), "allowed_redirect_uris"),
   }),
   calls_per_minute: ({ callsPerMinute }) => ({ callsPerMinute: calls(callsPerMinute, "calls_per_minute") }),
   connection_calls_per_minute: ({ connectionCallsPerMinute }) => ({

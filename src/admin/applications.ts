@@ -7,9 +7,6 @@ import {
   createPublicKey,
   openPrivateKeyHash,
   type Parsed,
-  parseCidr,
-  parseOrigin,
-  parseRedirectUri,
   sealPrivateKeyHash,
 } from "../applications/application.js";
 import {
@@ -54,22 +51,8 @@ export function parseAccentColor(text: string): Parsed {
   return /^(?:#[0-9a-f]{6})?$/.test(color) ? { value: color } : { problem: "must be a colour such as #1a73e8" };
 }
 
-/** Parses browser origins; drops duplicates. */
-export function parseOrigins(texts: readonly string[]): ParsedList {
-  return parseList(texts, parseOrigin);
-}
-
-/** Parses client addresses; drops duplicates. */
-export function parseAddresses(texts: readonly string[]): ParsedList {
-  return parseList(texts, parseCidr);
-}
-
-/** Parses redirect addresses; drops duplicates. */
-export function parseRedirectUris(texts: readonly string[]): ParsedList {
-  return parseList(texts, parseRedirectUri);
-}
-
-function parseList(texts: readonly string[], parse: (text: string) => Parsed): ParsedList {
+/** Parses a list, such as origins with `parseOrigin()`; drops duplicates. */
+export function parseList(texts: readonly string[], parse: (text: string) => Parsed): ParsedList {
   if (texts.length > MAX_LIST_LENGTH) {
     return { problem: `must have at most ${MAX_LIST_LENGTH} entries`, entry: undefined };
   }

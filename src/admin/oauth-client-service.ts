@@ -29,7 +29,7 @@ import {
   pageFrom,
   pageOf,
   providerNameFrom,
-  requiredMessage,
+  required,
 } from "./standard-methods.js";
 
 /** relay.admin.v1.OAuthClientService: message → use case → message. */
@@ -51,16 +51,19 @@ export function createOAuthClientService(options: AdminOptions): ServiceImpl<typ
       return { oauthClients: rows.map((client) => messageFromClient(client, publicKey)), nextPageToken };
     },
     async createOAuthClient(request, context) {
-      const message = requiredMessage(request.oauthClient, "oauth_client");
+      const message = required(request.oauthClient, "oauth_client");
       const { provider, ...key } = await keyFrom(options, message);
       const fields = clientFieldsFrom(message, provider);
-      const client = await createOAuthClient(administrationFor(options, context), key, fields);
+      const administration = administrationFor(options, context);
+      const client = await change(administration, "Create", key, fields, (current) => {
+        if (current !== undefined) throw new OAuthClientExistsError();
+        return clientFrom(administration, key, fields);
+      });
       return messageFromClient(client, message.publicKey);
     },
     async updateOAuthClient(request, context) {
-      const updated = await update(options, request, context);
-      if (updated === undefined) throw noClient();
-      return messageFromClient(updated, request.oauthClient?.publicKey ?? "");
+      const message = required(request.oauthClient, "oauth_client");
+      return messageFromClient(await update(options, message, request, context), message.publicKey);
     },
     async deleteOAuthClient({ publicKey, providerName, etag }, context) {
       const application = await namedApplication(applications, publicKey);
@@ -74,17 +77,24 @@ export function createOAuthClientService(options: AdminOptions): ServiceImpl<typ
 
 async function update(
   options: AdminOptions,
-  { oauthClient, updateMask, allowMissing }: UpdateOAuthClientRequest,
+  message: OAuthClientMessage,
+  { updateMask, allowMissing }: UpdateOAuthClientRequest,
   context: HandlerContext,
-): Promise<StoredOAuthClient | undefined> {
-  const message = requiredMessage(oauthClient, "oauth_client");
+): Promise<StoredOAuthClient> {
   const { provider, ...key } = await keyFrom(options, message);
   const administration = administrationFor(options, context);
   const isCurrent = isCurrentFrom(message.etag, clientEtag);
   const fields = maskedFields(OAuthClientSchema, message, updateMask, CLIENT_FIELDS);
-  const updated = await updateOAuthClient(administration, key, clientPatchFrom(message, provider, fields), isCurrent);
-  if (updated !== undefined || !allowMissing) return updated;
-  return putOAuthClient(administration, key, clientFieldsFrom(message, provider), isCurrent);
+  const isKnown = (await options.store.oauthClients.find(key.application.id, key.providerName)) !== undefined;
+  const isPatch = isKnown || !allowMissing;
+  const patch = clientPatchFrom(message, provider, isPatch ? fields : CLIENT_FIELDS);
+  return change(administration, "Update", key, patch, (current) => {
+    if (current !== undefined) requireCurrent({ isCurrent }, current);
+    else if (isPatch) throw noClient();
+    // It was deleted since it was read: creating it again would lose its secret.
+    else if (isCurrent !== undefined) throw new ChangedMeanwhileError();
+    return clientFrom(administration, key, patch, isPatch ? current : undefined);
+  });
 }
 
 async function keyFrom(
@@ -196,54 +206,14 @@ export class OAuthClientExistsError extends Error {
   }
 }
 
-/** Stores a new client, its secret sealed. Rejects with OAuthClientExistsError. */
-function createOAuthClient(
-  administration: Administration,
-  key: OAuthClientKey,
-  fields: OAuthClientFields,
-): Promise<StoredOAuthClient> {
-  return change(administration, "Create", key, fields, (current) => {
-    if (current !== undefined) throw new OAuthClientExistsError();
-    return clientFrom(administration, key, fields);
-  });
-}
-
-/** Stores a client, its secret sealed; replaces an existing one. Rejects with ChangedMeanwhileError. */
+/** Stores a client, its secret sealed; replaces an existing one. */
 export function putOAuthClient(
   administration: Administration,
   key: OAuthClientKey,
   fields: OAuthClientFields,
-  isCurrent?: ChangeOptions<StoredOAuthClient>["isCurrent"],
 ): Promise<StoredOAuthClient> {
-  return change(administration, "Update", key, fields, (current) => {
-    if (current !== undefined) requireCurrent({ isCurrent }, current);
-    // It was deleted since it was read: creating it again would lose its secret.
-    else if (isCurrent !== undefined) throw new ChangedMeanwhileError();
-    return clientFrom(administration, key, fields);
-  });
+  return change(administration, "Update", key, fields, () => clientFrom(administration, key, fields));
 }
-
-/** Changes the given fields. Undefined when there is no such client. Rejects with ChangedMeanwhileError. */
-async function updateOAuthClient(
-  administration: Administration,
-  key: OAuthClientKey,
-  fields: Partial<OAuthClientFields>,
-  isCurrent?: ChangeOptions<StoredOAuthClient>["isCurrent"],
-): Promise<StoredOAuthClient | undefined> {
-  try {
-    return await change(administration, "Update", key, fields, (current) => {
-      if (current === undefined) throw new MissingError();
-      requireCurrent({ isCurrent }, current);
-      return { ...current, ...sealedFrom(administration, key, fields), updatedAt: administration.now() };
-    });
-  } catch (error) {
-    if (error instanceof MissingError) return undefined;
-    throw error;
-  }
-}
-
-/** Aborts the update of a client that does not exist. */
-class MissingError extends Error {}
 
 function change(
   administration: Administration,
@@ -257,40 +227,23 @@ function change(
   return administration.store.oauthClients.change(application.id, providerName, decide, audit);
 }
 
-function clientFrom(
-  administration: Administration,
-  key: OAuthClientKey,
-  { clientSecret, ...fields }: OAuthClientFields,
-): StoredOAuthClient {
-  return {
-    ...fields,
-    id: randomUUID(),
-    applicationId: key.application.id,
-    providerName: key.providerName,
-    clientSecret: sealedSecret(administration, key, clientSecret),
-    updatedAt: administration.now(),
-  };
-}
-
 /**
- * Seals the secret. Without a `clientSecret` member the secret stays; with an undefined one the client becomes public.
+ * A client with these fields, its secret sealed. Without a `clientSecret` member the secret of `current` stays; with an
+ * undefined one the client becomes public.
+ *
+ * @param fields all of them for a new client.
  */
-function sealedFrom(
-  administration: Administration,
-  key: OAuthClientKey,
-  fields: Partial<OAuthClientFields>,
-): Partial<StoredOAuthClient> {
-  const { clientSecret, ...others } = fields;
-  if (!("clientSecret" in fields)) return others;
-  return { ...others, clientSecret: sealedSecret(administration, key, clientSecret) };
-}
-
-function sealedSecret(
-  { sealer }: Administration,
+function clientFrom(
+  { sealer, now }: Administration,
   { application, providerName }: OAuthClientKey,
-  clientSecret: Secret | undefined,
-): Uint8Array | undefined {
-  return clientSecret && sealClientSecret(sealer, { applicationId: application.id, providerName }, clientSecret);
+  fields: Partial<OAuthClientFields>,
+  current?: StoredOAuthClient,
+): StoredOAuthClient {
+  const { clientSecret, ...others } = fields;
+  const key = { applicationId: application.id, providerName };
+  const sealed = clientSecret && sealClientSecret(sealer, key, clientSecret);
+  const secret = "clientSecret" in fields ? { clientSecret: sealed } : {};
+  return { id: randomUUID(), ...key, ...current, ...others, ...secret, updatedAt: now() } as StoredOAuthClient;
 }
 
 /** Deletes a client. False when there was none. Rejects with ChangedMeanwhileError. */

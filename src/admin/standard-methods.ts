@@ -240,15 +240,9 @@ export function invalidField(field: string, message: string): ConnectError {
   return new ConnectError(message, Code.InvalidArgument, undefined, [detail]);
 }
 
-/** Throws when a text is empty. */
-export function required(value: string, field: string): string {
-  if (value === "") throw invalidArgument(field, "is missing");
-  return value;
-}
-
-/** Throws when a message is missing. */
-export function requiredMessage<Message>(value: Message | undefined, field: string): Message {
-  if (value === undefined) throw invalidArgument(field, "is missing");
+/** Throws when a text is empty or a message is missing. */
+export function required<Value>(value: Value | undefined, field: string): Value {
+  if (value === undefined || value === "") throw invalidArgument(field, "is missing");
   return value;
 }
 

@@ -29,7 +29,7 @@ import {
   pageFrom,
   pageOfRest,
   providerNameFrom,
-  requiredMessage,
+  required,
 } from "./standard-methods.js";
 
 /** relay.admin.v1.WebhookService: message → use case → message. */
@@ -43,7 +43,7 @@ export function createWebhookService(options: AdminOptions): ServiceImpl<typeof 
       return messageFromEndpoint(publicKey, endpoint, await webhooks.backlog(id));
     },
     async putWebhook(request, context) {
-      const { publicKey, uri } = requiredMessage(request.webhook, "webhook");
+      const { publicKey, uri } = required(request.webhook, "webhook");
       const parsed = parseWebhookUri(uri, options);
       if ("problem" in parsed) throw invalidArgument("webhook.uri", parsed.problem);
       const application = await namedApplication(applications, publicKey, "webhook.public_key");

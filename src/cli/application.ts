@@ -2,13 +2,19 @@ import {
   MAX_CALLS_PER_MINUTE,
   type ParsedList,
   parseAccentColor,
-  parseAddresses,
   parseDisplayName,
-  parseOrigins,
-  parseRedirectUris,
+  parseList,
   parseRulesOfProviders,
 } from "../admin/applications.js";
-import type { Application, ApplicationSettings, CallerAuth, Parsed } from "../applications/application.js";
+import {
+  type Application,
+  type ApplicationSettings,
+  type CallerAuth,
+  type Parsed,
+  parseCidr,
+  parseOrigin,
+  parseRedirectUri,
+} from "../applications/application.js";
 import { type CallRulesByProvider, jsonFromCallRules } from "../applications/call-rules.js";
 import { MAX_CALL_TOKEN_SECONDS, maxSecondsOf } from "../applications/call-token.js";
 import { requireCallerIds } from "../applications/caller.js";
@@ -144,9 +150,11 @@ export function settingsFrom(options: SettingOptions): Partial<ApplicationSettin
   return {
     ...(name !== undefined && { name: nameFrom(name) }),
     ...(callerAuth && { callerAuth }),
-    ...(allowOrigin && { allowedOrigins: listFrom(parseOrigins(allowOrigin), "--allow-origin") }),
-    ...(allowAddress && { allowedAddresses: listFrom(parseAddresses(allowAddress), "--allow-address") }),
-    ...(allowRedirect && { allowedRedirectUris: listFrom(parseRedirectUris(allowRedirect), "--allow-redirect") }),
+    ...(allowOrigin && { allowedOrigins: listFrom(parseList(allowOrigin, parseOrigin), "--allow-origin") }),
+    ...(allowAddress && { allowedAddresses: listFrom(parseList(allowAddress, parseCidr), "--allow-address") }),
+    ...(allowRedirect && {
+      allowedRedirectUris: listFrom(parseList(allowRedirect, parseRedirectUri), "--allow-redirect"),
+    }),
     ...(calls !== undefined && { callsPerMinute: callsFrom(calls, "--calls-per-minute") }),
     ...(callsOfEach !== undefined && {
       connectionCallsPerMinute: callsFrom(callsOfEach, "--connection-calls-per-minute"),
