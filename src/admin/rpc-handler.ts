@@ -1,4 +1,5 @@
-import type { DescService } from "@bufbuild/protobuf";
+import { create, type DescService } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   Code,
   ConnectError,
@@ -9,7 +10,12 @@ import {
 } from "@connectrpc/connect";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ApplicationService } from "../../gen/relay/admin/v1/application_pb.js";
-import { AuditService } from "../../gen/relay/admin/v1/audit_pb.js";
+import {
+  type AuditRecord as AuditRecordMessage,
+  AuditRecordSchema,
+  AuditService,
+  AuditRecord_Outcome as Outcome,
+} from "../../gen/relay/admin/v1/audit_pb.js";
 import { CallService } from "../../gen/relay/admin/v1/call_pb.js";
 import { CallRecordService } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { ConnectionService } from "../../gen/relay/admin/v1/connection_pb.js";
@@ -28,11 +34,11 @@ import { createBudget } from "../call/budget.js";
 import type { PathHandler } from "../http/dispatch.js";
 import { answerPlain, type HttpRequest, type HttpResponse } from "../http/exchange.js";
 import { identityOf } from "../http/identity.js";
-import { ChangedMeanwhileError } from "../model/audit.js";
+import { type AuditRecord, ChangedMeanwhileError } from "../model/audit.js";
 import { type Reason, RelayError } from "../model/errors.js";
+import { auditIdBefore } from "./administration.js";
 import { type Admit, type Operator, operatorContextKey, type Refused, type Role } from "./admit.js";
 import { createApplicationService } from "./application-service.js";
-import { createAuditService } from "./audit-service.js";
 import { createCallRecordService, MAX_WATCH_MS } from "./call-record-service.js";
 import { createCallService } from "./call-service.js";
 import { createConnectionService } from "./connection-service.js";
@@ -40,7 +46,7 @@ import { createOAuthClientService, OAuthClientExistsError } from "./oauth-client
 import { createOverviewService } from "./overview-service.js";
 import { createProviderService } from "./provider-service.js";
 import { requireRole } from "./roles.js";
-import type { AdminOptions } from "./standard-methods.js";
+import { type AdminOptions, NAME_PART, pageFrom, pageOfRest, timeFrom } from "./standard-methods.js";
 import { createWebhookService } from "./webhook-service.js";
 
 /** The largest message contains a token response of 64 KiB, or an application's lists. */
@@ -255,4 +261,32 @@ function createSessionService({ publicUrl }: Pick<AdminOptions, "publicUrl">): S
       return { operatorName: operator?.name ?? "", role, relayUri: publicUrl() ?? "" };
     },
   };
+}
+
+/** relay.admin.v1.AuditService. */
+function createAuditService({ store }: AdminOptions): ServiceImpl<typeof AuditService> {
+  return {
+    async listAuditRecords(request) {
+      const before = timeFrom(request.beforeTime, "before_time");
+      const publicKey = request.publicKey === "" ? undefined : request.publicKey;
+      const page = pageFrom(request, [before, publicKey], [NAME_PART]);
+      const beforeId = page.after?.[0] ?? (before === undefined ? undefined : auditIdBefore(before));
+      const rest = await store.audit.list({ beforeId, publicKey, limit: page.size + 1 });
+      const { rows, nextPageToken } = pageOfRest(page, rest, ({ id }) => [id]);
+      return { auditRecords: rows.map(messageFromRecord), nextPageToken };
+    },
+  };
+}
+
+function messageFromRecord(record: AuditRecord): AuditRecordMessage {
+  const { id, actor, method, resource } = record;
+  return create(AuditRecordSchema, {
+    id,
+    createTime: timestampFromMs(record.at),
+    actor,
+    method,
+    resource,
+    changedFields: [...record.changedFields],
+    outcome: Outcome[record.outcome],
+  });
 }

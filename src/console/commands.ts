@@ -2,7 +2,7 @@ import type { ProviderCallRulesJson } from "../../gen/relay/admin/v1/application
 import { ApiError } from "./loading.js";
 import type { Methods } from "./methods.js";
 import { quoted } from "./snippets.js";
-import { objectFrom } from "./text.js";
+import { objectFrom, UNSEEN } from "./text.js";
 
 /** A `relay` command equivalent to a request of the administration API. */
 export interface Command {
@@ -209,17 +209,12 @@ function pairs(name: string, values: Readonly<Record<string, string>>): string[]
 }
 
 const PLAIN = /^[\w@%+:,./=-]+$/;
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
 /** Quotes text as one shell word; control and format characters become `$'…'` byte escapes (bash, zsh, ksh). */
 function shellText(text: string): string {
   if (PLAIN.test(text)) return text;
-  if (!UNSEEN.test(text)) return quoted(text);
-  const escaped = [...text].map((character) => {
-    if (character === "'" || character === "\\") return `\\${character}`;
-    return UNSEEN.test(character) ? bytesOf(character) : character;
-  });
-  return `$'${escaped.join("")}'`;
+  if (text.search(UNSEEN) === -1) return quoted(text);
+  return `$'${text.replace(/['\\]/g, "\\$&").replace(UNSEEN, bytesOf)}'`;
 }
 
 /** Octal, since it has at most three digits: a digit that follows is not read as part of it. */

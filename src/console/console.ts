@@ -120,7 +120,7 @@ function isRefused(error: unknown): boolean {
 /** Ends the session at the relay, and the state of that request. */
 interface SignOut {
   readonly ending: Loading<void>;
-  start(): Promise<void>;
+  start(): Promise<unknown>;
 }
 
 function signOutButton({ ending, start }: SignOut): TemplateResult {

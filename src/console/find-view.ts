@@ -79,7 +79,7 @@ export function createFindView(context: ViewContext): View {
   }
 
   /** Searches the user's applications first, then others; also when the user's connections could not be loaded. */
-  async function loadCallsOfUser(connected: Promise<void>): Promise<void> {
+  async function loadCallsOfUser(connected: Promise<unknown>): Promise<void> {
     const asked = text;
     await connected;
     if (asked === text)

@@ -55,8 +55,6 @@ export function createForm<Name extends ActionName>(
   /** What was stored when the user began to type, or as the last save left it. */
   let base: Values | undefined;
   const views = createFieldViews(options.id, update, change);
-  /** Incremented by `clear()`: answers to earlier requests are ignored. */
-  let generation = 0;
 
   function fieldsNow(): readonly Field[] {
     const { fields, sure } = options;
@@ -86,23 +84,20 @@ export function createForm<Name extends ActionName>(
     update();
   }
 
-  async function send(): Promise<TemplateResult> {
+  async function send(isWanted: () => boolean): Promise<TemplateResult> {
     if (options.sure !== undefined && typed["sure"] !== "yes")
       throw new ApiError("invalid_argument", "Tick this box to continue.", "sure");
     const request = requestNow();
-    const own = generation;
     const answer = await api.call(options.method, request);
-    return own === generation ? options.done(answer, request) : html``;
+    return isWanted() ? options.done(answer, request) : html``;
   }
 
   async function submit(event: SubmitEvent): Promise<void> {
     event.preventDefault();
     if (sent.isBusy) return;
-    const own = generation;
     const given = typed;
-    await sent.load(send);
-    if (own !== generation) return;
-    if (sent.problem === undefined && sent.value !== undefined) forgetSent(given);
+    if (!(await sent.load(send))) return;
+    if (sent.problem === undefined) forgetSent(given);
     const wrong = sent.field === undefined ? undefined : fieldOf(fieldsNow(), sent.field);
     const part = sent.problem === undefined ? "result" : (wrong?.name ?? "problem");
     // After rendering.
@@ -142,7 +137,6 @@ export function createForm<Name extends ActionName>(
       update();
     },
     clear() {
-      generation += 1;
       typed = {};
       base = undefined;
       views.clear();

@@ -1,8 +1,10 @@
-import { type CallFeed, createCallFeed } from "./call-feed.js";
+import type { CallRecordJson, WatchCallRecordsRequestJson } from "../../gen/relay/admin/v1/call_record_pb.js";
+import { type Api, NO_ANSWER } from "./api.js";
 import { callList, type ListLength, latencyTable, outcomeTable } from "./call-tables.js";
 import { barChart, type ChartBar } from "./charts.js";
-import type { LiveCall } from "./frames.js";
+import { type LiveCall, liveCallFrom } from "./frames.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { ApiError } from "./loading.js";
 import { createSearchForm, type SearchField } from "./search-form.js";
 import { countText, figuresOf, msText } from "./text.js";
 import { busyNotice, problemNotice, type View, type ViewContext } from "./view.js";
@@ -20,7 +22,7 @@ export function createLiveView(context: ViewContext): View {
   const { api, update } = context;
   const feed = createCallFeed(api, update);
   const search = createSearchForm(context, { view: "live", label: "Calls", fields: FIELDS, button: "Show" });
-  let announcer: Announcer | undefined;
+  let announcer: ReturnType<typeof createAnnouncer> | undefined;
   /** Calls shown while the list is paused; undefined while it is running. */
   let paused: readonly LiveCall[] | undefined;
   /** Calls listed while a row has the focus, so that it does not move under the user's fingers. */
@@ -103,18 +105,15 @@ function callsView(calls: readonly LiveCall[], listed: readonly LiveCall[], list
     </section>`;
 }
 
-/** Announces new calls to screen readers, rate-limited so that each sentence can be heard. */
-interface Announcer {
-  /** The current announcement. */
-  readonly text: string;
-  close(): void;
-}
-
 /** Interval between announcements, in milliseconds: a sentence takes some seconds to read out. */
 const EVERY_MS = 10_000;
 
-/** @param onChange called when the text has changed. */
-function createAnnouncer(feed: CallFeed, onChange: () => void): Announcer {
+/**
+ * Announces new calls to screen readers, rate-limited so that each sentence can be heard.
+ *
+ * @param onChange called when the text has changed.
+ */
+function createAnnouncer(feed: CallFeed, onChange: () => void) {
   let said = { count: 0, failures: 0 };
   const timer = setInterval(() => {
     const { count, failures } = feed;
@@ -173,4 +172,77 @@ function labelOf(calls: readonly LiveCall[]): string {
   if (calls.length === 0) return "No calls yet.";
   const [provider, , relay] = PARTS;
   return `Time of the last ${countText(calls.length, "call")}. At the median, the provider took ${median(provider.of)}, the relay ${median(relay.of)}.`;
+}
+
+/** Number of calls kept: enough for the figures. */
+const MAX_CALLS = 200;
+/** Retry delay in milliseconds; a restarting relay is back sooner. */
+const RETRY_MS = 2000;
+
+type CallFeed = ReturnType<typeof createCallFeed>;
+
+/** The last calls, kept up to date. @param onChange called for new calls and for errors. */
+function createCallFeed(api: Api, onChange: () => void) {
+  let following = new AbortController();
+  const feed = {
+    /** Newest first. */
+    calls: [] as readonly LiveCall[],
+    /** The first calls are still being loaded. */
+    isBusy: false,
+    /** Calls seen since the start, including those dropped from `calls`. */
+    count: 0,
+    /** How many of them failed. */
+    failures: 0,
+    /** Why no calls arrive at the moment; undefined when they do. */
+    problem: undefined as string | undefined,
+    /** Starts over with another filter: loads the last matching calls, then follows new ones. */
+    follow(filter: WatchCallRecordsRequestJson) {
+      following.abort();
+      following = new AbortController();
+      Object.assign(feed, { calls: [], isBusy: true, count: 0, failures: 0, problem: undefined });
+      void keepWatching(filter, following.signal);
+    },
+    stop: () => following.abort(),
+  };
+
+  function add(records: readonly CallRecordJson[]): void {
+    const known = new Set(feed.calls.map(({ record }) => record.callId));
+    const fresh = records.filter(({ callId }) => !known.has(callId)).map(liveCallFrom);
+    feed.count += fresh.length;
+    feed.failures += fresh.filter(({ record }) => record.errorType).length;
+    feed.calls = [...fresh.reverse(), ...feed.calls].slice(0, MAX_CALLS);
+    onChange();
+  }
+
+  /** Lists past calls only after the stream's first message, so that no call falls in between. */
+  async function watch(filter: WatchCallRecordsRequestJson, signal: AbortSignal): Promise<void> {
+    let isFirst = true;
+    for await (const { callRecords = [] } of api.stream("CallRecordService/WatchCallRecords", filter, signal)) {
+      if (signal.aborted) return;
+      if (isFirst) {
+        const past = await api.call("CallRecordService/ListCallRecords", { ...filter, pageSize: MAX_CALLS });
+        if (signal.aborted) return;
+        feed.isBusy = false;
+        add((past.callRecords ?? []).toReversed());
+      }
+      isFirst = false;
+      feed.problem = undefined;
+      add(callRecords);
+    }
+  }
+
+  /** Opens a new stream whenever one ends: after an hour, or when the relay stops. */
+  async function keepWatching(filter: WatchCallRecordsRequestJson, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await watch(filter, signal).catch((error: unknown) => {
+        if (signal.aborted) return;
+        feed.isBusy = false;
+        feed.problem = error instanceof ApiError ? error.message : NO_ANSWER;
+        onChange();
+      });
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+
+  return feed;
 }

@@ -18,11 +18,12 @@ const FAULT = { message: "The console has a fault. Reload the page.", field: und
 /** Runs requests and keeps their state. */
 export interface Loader<Value> extends Loading<Value> {
   /**
-   * Only the last request counts, even when answers arrive out of order. Never rejects.
+   * Only the last request counts, even when answers arrive out of order. Resolves to whether this one still does. Never
+   * rejects.
    *
    * @param ask told whether its answer still counts, so that one of many requests need not make them all.
    */
-  load(ask: (isWanted: () => boolean) => Promise<Value>): Promise<void>;
+  load(ask: (isWanted: () => boolean) => Promise<Value>): Promise<boolean>;
   /** Discards the answer, including one that has not arrived yet. */
   clear(): void;
 }
@@ -51,6 +52,7 @@ export function createLoader<Value>(onChange: () => void): Loader<Value> {
         const { message: problem, field } = error instanceof ApiError ? error : FAULT;
         if (own === last) set({ isBusy: false, problem, field });
       }
+      return own === last;
     },
   };
   return loader;
@@ -111,10 +113,10 @@ type Reached<Page> = Page & {
 /** A list of which one page is shown. After a failure that is still the last page that could be had. */
 export interface PagedList<Page> extends Loader<Reached<Page>> {
   /** Loads the first page. */
-  open(): Promise<void>;
-  reload(): Promise<void>;
-  back(): Promise<void>;
-  forward(): Promise<void>;
+  open(): Promise<unknown>;
+  reload(): Promise<unknown>;
+  back(): Promise<unknown>;
+  forward(): Promise<unknown>;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { CallDescriptionJson, CallRequestJson } from "../../gen/relay/v1/relay_pb.js";
-import { objectFrom, pairsFrom } from "./text.js";
+import { objectFrom, pairsFrom, UNSEEN } from "./text.js";
 
 /** The call as code for another tool. */
 export interface Snippet {
@@ -78,16 +78,8 @@ export function quoted(text: string): string {
 
 /** JSON without control and format characters, which could move a terminal's cursor or hide text: they are escaped. */
 function plain(json: string): string {
-  return json.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
-    character === "\n" || character === "\t" || character === "\r" ? " " : escaped(character),
-  );
-}
-
-function escaped(character: string): string {
-  return Array.from(
-    { length: character.length },
-    (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`,
-  ).join("");
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return json.replace(/[\n\t\r]/g, " ").replace(UNSEEN, (character) => character.split("").map(escaped).join(""));
 }
 
 /** A call as typed in the form: text, not validated yet. */

@@ -5,8 +5,11 @@ import { ApiError } from "./loading.js";
  * their code point, as on the command line. (HTML escaping is done by the templates.)
  */
 export function visibleText(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+  return text.replace(UNSEEN, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
+
+/** Control characters, and those that reorder or hide others. */
+export const UNSEEN: RegExp = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** {@link visibleText} for each line; keeps the line breaks. */
 export function visibleLines(text: string): string {
