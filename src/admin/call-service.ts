@@ -51,7 +51,8 @@ export function createCallService(options: AdminOptions): ServiceImpl<typeof Cal
       return messageFromExplanation(explanation, context.values.get(operatorContextKey)?.role, now());
     },
     async performCall({ call = EMPTY }, context) {
-      await writeDown(options, call, context);
+      // Before the call: without an entry, the relay must not act on a user's account.
+      await auditAction(administrationFor(options, context), "CallService.PerformCall", refusedResource({ call }));
       const origin = originOf(call, context);
       let read: Call;
       try {
@@ -83,12 +84,6 @@ async function withCallToken(
   };
   const { callToken } = createCallToken(token, openPrivateKeyHash(sealer, application));
   return { ...call, privateKey: callToken };
-}
-
-/** Writes the audit entry before the call: without one, the relay must not act on a user's account. */
-async function writeDown(options: AdminOptions, call: CallRequest, context: HandlerContext): Promise<void> {
-  const administration = administrationFor(options, context);
-  await auditAction(administration, "CallService.PerformCall", refusedResource({ call }));
 }
 
 function originOf({ providerName }: CallRequest, context: HandlerContext): CallOrigin {

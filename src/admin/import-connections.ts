@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Application } from "../applications/application.js";
 import { requireCallerIds } from "../applications/caller.js";
-import { parseJson } from "../lib/parse-json.js";
+import { uniqueObjectFrom } from "../json/json-slice.js";
 import { RelayError } from "../model/errors.js";
 import type { NewerConnection } from "../oauth/connection.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
@@ -112,10 +112,12 @@ function lineFrom(bytes: Uint8Array | undefined): ConnectionLine | undefined {
 const SEALED_MEMBERS = ["token", "secrets", "parameters", "obtained_at"];
 const MEMBERS = ["application", "user", "provider", "sealed", ...SEALED_MEMBERS];
 
+/** A token response nests some levels at most. */
+const MAX_DEPTH = 64;
+
 function objectFrom(text: string, members: readonly string[], what: string): ConnectionLine {
-  const value = parseJson(text);
-  if (value === undefined) throw new LineProblem(`${what} is not JSON`);
-  if (!isObject(value)) throw new LineProblem(`${what} is not a JSON object`);
+  const value = uniqueObjectFrom(Buffer.from(text), { maxDepth: MAX_DEPTH });
+  if (value === undefined) throw new LineProblem(`${what} is not a JSON object, or has a member twice`);
   // Never quote the member's name: it may be anything, even a token.
   if (Object.keys(value).some((name) => !members.includes(name)))
     throw new LineProblem(`${what} has a member other than ${members.join(", ")}`);

@@ -8,6 +8,7 @@ import {
   type Interceptor,
   type ServiceImpl,
 } from "@connectrpc/connect";
+import { codeToString } from "@connectrpc/connect/protocol-connect";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ApplicationService } from "../../gen/relay/admin/v1/application_pb.js";
 import {
@@ -130,25 +131,21 @@ function addServices(router: ConnectRouter, options: AdminOptions): void {
   router.service(ServerReflection, createReflectionService([...ADMIN_SERVICES, ServerReflection]), NAMES_ONLY);
 }
 
-/** A refusal as gRPC code, HTTP status and text. */
+/** A refusal as RPC code, HTTP status and text. */
 interface Refusal {
   readonly code: Code;
-  /** Name of the code over Connect. */
-  readonly name: string;
   readonly status: number;
   readonly text: string;
 }
 
 const UNAUTHENTICATED: Refusal = {
   code: Code.Unauthenticated,
-  name: "unauthenticated",
   status: 401,
   text: "Send an admin token: Authorization: Bearer TOKEN, with a token that was in RELAY_ADMIN_TOKEN_FILE when the relay started.",
 };
 
 const UNKNOWN: Refusal = {
   code: Code.Unavailable,
-  name: "unavailable",
   status: 503,
   text: "The relay cannot read its database to check whether this session was signed out. Try again in a moment; the admin token itself still works.",
 };
@@ -181,11 +178,11 @@ function challenge(hasToken: boolean): string {
 
 function tooMany(waitSeconds: number): Refusal {
   const text = `Too many wrong admin tokens from this address. Try again in ${waitSeconds} seconds.`;
-  return { code: Code.ResourceExhausted, name: "resource_exhausted", status: 429, text };
+  return { code: Code.ResourceExhausted, status: 429, text };
 }
 
-function answerConnect(response: HttpResponse, { name, status, text }: Refusal): void {
-  const body = Buffer.from(JSON.stringify({ code: name, message: text }));
+function answerConnect(response: HttpResponse, { code, status, text }: Refusal): void {
+  const body = Buffer.from(JSON.stringify({ code: codeToString(code), message: text }));
   response.writeHead(status, { "content-type": "application/json", "content-length": String(body.length) });
   response.end(body);
 }

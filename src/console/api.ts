@@ -25,14 +25,8 @@ interface ErrorJson {
 /** @param onUnauthenticated called when the relay no longer accepts the token (401). */
 export function createApi(token: string, onUnauthenticated: () => void): Api {
   async function post(method: string, contentType: string, body: BodyInit, signal?: AbortSignal): Promise<Response> {
-    const headers = {
-      authorization: `Bearer ${token}`,
-      "content-type": contentType,
-      "connect-protocol-version": "1",
-    };
-    const options = { method: "POST", headers, body, credentials: "omit", redirect: "error" } as const;
-    const url = `/relay.admin.v1.${method}`;
-    const response = await fetch(url, { ...options, signal: signal ?? null }).catch(failUnanswered);
+    const headers = { "content-type": contentType, "connect-protocol-version": "1" };
+    const response = await send(`/relay.admin.v1.${method}`, token, { headers, body, signal: signal ?? null });
     if (response.status === 401) onUnauthenticated();
     if (response.ok) return response;
     throw errorFrom(await response.json().catch(() => ({})), response.status);
@@ -95,8 +89,7 @@ export function takeSignInSecret(): string | undefined {
 
 /** Exchanges a sign-in link's secret (single use) or an admin token for a session token. Rejects with ApiError. */
 export async function redeemSignInSecret(secret: string): Promise<string> {
-  const response = await post("sign-in", secret);
-  if (response === undefined) throw new ApiError("unavailable", NO_ANSWER);
+  const response = await send("/console/sign-in", secret, {});
   if (!response.ok)
     throw new ApiError(response.status === 403 ? "unauthenticated" : "unavailable", await response.text());
   const { token } = (await response.json()) as { readonly token: string };
@@ -105,7 +98,9 @@ export async function redeemSignInSecret(secret: string): Promise<string> {
 
 /** Ends a session on all machines of the relay. Rejects with ApiError unless the relay confirms it. */
 export async function endSession(session: string): Promise<void> {
-  const response = await post("sign-out", session, AbortSignal.timeout(SIGN_OUT_MS));
+  // The user may close the tab right after signing out.
+  const options = { keepalive: true, signal: AbortSignal.timeout(SIGN_OUT_MS) };
+  const response = await send("/console/sign-out", session, options).catch(() => undefined);
   // 204: the session has ended now; 401: it had ended already. Any other answer means that it may still be valid.
   if (response?.status === 204 || response?.status === 401) return;
   throw new ApiError("unavailable", NOT_ENDED);
@@ -116,12 +111,11 @@ const SIGN_OUT_MS = 5000;
 const NOT_ENDED =
   "The relay could not end the session; try again. Until it is ended, a copy of it still works until it expires, 12 hours after it began. If trying again does not help, replace your token in the admin token file with a new one and restart the relay.";
 
-/** Resolves to undefined when the relay does not answer. */
-function post(what: "sign-in" | "sign-out", token: string, signal?: AbortSignal): Promise<Response | undefined> {
-  const options = { method: "POST", headers: { authorization: `Bearer ${token}` }, credentials: "omit" } as const;
-  // The user may close the tab right after signing out.
-  const own = { redirect: "error", keepalive: what === "sign-out", signal: signal ?? null } as const;
-  return fetch(`/console/${what}`, { ...options, ...own }).catch(() => undefined);
+/** Sends a request to this port. Rejects with ApiError when the relay does not answer. */
+function send(path: string, token: string, { headers, ...options }: RequestInit): Promise<Response> {
+  const fixed = { method: "POST", credentials: "omit", redirect: "error" } as const;
+  const proof = { authorization: `Bearer ${token}` };
+  return fetch(path, { ...options, ...fixed, headers: { ...headers, ...proof } as HeadersInit }).catch(failUnanswered);
 }
 
 const KEY = "relay-session";

@@ -1,8 +1,8 @@
 import type { ListCallRecordsResponseJson } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { recordTable } from "./call-tables.js";
-import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { html, type TemplateResult } from "./lit-html.js";
 import { createPagedList } from "./loading.js";
-import { createSearchForm, type SearchField, type Sought } from "./search-form.js";
+import { createSearchForm, requireApplication, type SearchField, type Sought } from "./search-form.js";
 import { timeMember } from "./text.js";
 import { pageView, type View, type ViewContext } from "./view.js";
 
@@ -26,7 +26,8 @@ export function createCallsView(context: ViewContext): View {
   const search = createSearchForm(context, { view: "calls", label: "Recorded calls", fields: FIELDS });
   let sought = search.enter(new URLSearchParams());
 
-  const found = createPagedList(update, (pageToken) => {
+  const found = createPagedList(update, async (pageToken) => {
+    requireApplication(sought.userId, sought);
     const request = { ...requestFrom(sought), pageSize: PAGE_SIZE, pageToken };
     return api.call("CallRecordService/ListCallRecords", request);
   });
@@ -36,18 +37,12 @@ export function createCallsView(context: ViewContext): View {
     staysInPlace: true,
     enter(parameters) {
       sought = search.enter(parameters);
-      if (!lacksApplication(sought)) void found.open();
+      void found.open();
     },
     leave: found.clear,
     render: () => html`<h1 tabindex="-1">Recorded calls</h1>
-      ${search.render()} ${lacksApplication(sought) ? html`<p role="status">Choose an application: each application has its own user ids.</p>` : nothing}
-      ${pageView(found, (page) => listOf(page, sought.userId))}`,
+      ${search.render()} ${pageView(found, (page) => listOf(page, sought.userId))}`,
   };
-}
-
-/** A user id is unique only within one application. */
-function lacksApplication({ publicKey, userId }: Sought<Name>): boolean {
-  return userId !== "" && publicKey === "";
 }
 
 function requestFrom({ from, until, ...filter }: Sought<Name>) {

@@ -6,8 +6,8 @@ import type {
 import { stateOf, withoutRefresh } from "./connection-state.js";
 import { applicationLink, type Directory } from "./directory.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
-import { ApiError, createPagedList } from "./loading.js";
-import { createSearchForm, type SearchField, type Sought } from "./search-form.js";
+import { createPagedList } from "./loading.js";
+import { createSearchForm, requireApplication, type SearchField, type Sought } from "./search-form.js";
 import { addressOf, countText, visibleText } from "./text.js";
 import { type Column, dataTable, lasting, moment, pageView, stateMark, type View, type ViewContext } from "./view.js";
 
@@ -41,7 +41,7 @@ export function createConnectionsView(context: ViewContext): View {
 
   /** Skips empty pages, up to a million scanned connections. */
   const found = createPagedList(update, async (pageToken, isWanted) => {
-    requireApplication(sought);
+    requireApplication(sought.userIdPrefix, sought);
     const request = { ...requestFrom(sought), pageSize: PAGE_SIZE };
     const ask = (token: string) => api.call("ConnectionService/ListConnections", { ...request, pageToken: token });
     let page = await ask(pageToken);
@@ -66,12 +66,6 @@ export function createConnectionsView(context: ViewContext): View {
     render: () => html`<h1 tabindex="-1">Connections</h1>
       ${search.render()} ${pageView(found, (page) => listOf(page, isNarrowed(), directory))}`,
   };
-}
-
-/** A user id is unique only within one application. */
-function requireApplication({ publicKey, userIdPrefix }: Sought<Name>): void {
-  if (userIdPrefix === "" || publicKey !== "") return;
-  throw new ApiError("invalid_argument", "Choose the application as well: each application has its own user ids.");
 }
 
 function requestFrom({ state, ...filter }: Sought<Name>): ListConnectionsRequestJson {

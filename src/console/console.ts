@@ -30,7 +30,7 @@ interface Screen {
 }
 
 /** Runs the console in an element of the page. Uses the session token of this tab if it has one. */
-export function createConsole(root: HTMLElement): void {
+function createConsole(root: HTMLElement): void {
   let screen: Screen | undefined;
   let isDue = false;
 
@@ -291,3 +291,6 @@ function header(
     </nav>
   </header>`;
 }
+
+const root = document.querySelector<HTMLElement>("#console");
+if (root !== null) createConsole(root);

@@ -1,5 +1,6 @@
 import { createFieldViews, type Field } from "./field.js";
 import { html, nothing, type TemplateResult } from "./lit-html.js";
+import { ApiError } from "./loading.js";
 import { choicesWith } from "./picker.js";
 import { ERROR_TYPES } from "./remedy.js";
 import { NARROW, navigate, type ViewContext } from "./view.js";
@@ -29,6 +30,12 @@ export interface SearchForm<Name extends string> {
   /** Reads the search from the address, fills the fields with it, and returns it. */
   enter(parameters: URLSearchParams): Sought<Name>;
   render(): TemplateResult;
+}
+
+/** Throws ApiError for a user's id without its application: it is unique only within one. */
+export function requireApplication(userId: string, { publicKey }: Sought<"publicKey">): void {
+  if (userId === "" || publicKey !== "") return;
+  throw new ApiError("invalid_argument", "Choose the application as well: each application has its own user ids.");
 }
 
 function isErrorType(text: string): boolean {

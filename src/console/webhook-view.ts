@@ -97,26 +97,19 @@ function stateOf(webhook: WebhookJson | null): TemplateResult {
   </dl>`;
 }
 
-/** Delivery log of an application's webhook events, or of those about one connection. Empty until it is loaded. */
-interface Deliveries {
-  load(filter: ListWebhookDeliveriesRequestJson): Promise<unknown>;
-  /** Polls once a second until the event has been attempted, for up to 20 seconds; the relay delivers once a second. */
-  watch(filter: ListWebhookDeliveriesRequestJson, eventId: string): Promise<unknown>;
-  clear(): void;
-  render(): TemplateResult;
-}
-
 const ROWS = 20;
 const MAX_ASKS = 20;
 
-export function createDeliveries({ api, update }: ViewContext): Deliveries {
+/** Delivery log of an application's webhook events, or of those about one connection. Empty until it is loaded. */
+export function createDeliveries({ api, update }: ViewContext) {
   const found = createLoader<ListWebhookDeliveriesResponseJson>(update);
   const ask = (filter: ListWebhookDeliveriesRequestJson) =>
     api.call("WebhookService/ListWebhookDeliveries", { ...filter, pageSize: ROWS });
 
   return {
-    load: (filter) => found.load(() => ask(filter)),
-    watch: (filter, eventId) =>
+    load: (filter: ListWebhookDeliveriesRequestJson) => found.load(() => ask(filter)),
+    /** Polls once a second until the event has been attempted, for up to 20 seconds; the relay delivers once a second. */
+    watch: (filter: ListWebhookDeliveriesRequestJson, eventId: string) =>
       found.load((isWanted) =>
         askUntil(
           MAX_ASKS,

@@ -3,7 +3,7 @@ import type { ConnectSession, Offer } from "../oauth/connect-session.js";
 import { initialOf, type Mark, messageFromOutcome, type Page } from "./document.js";
 import { type Html, html, visibleText } from "./html.js";
 import type { PageQuery } from "./page-request.js";
-import type { Texts } from "./texts/texts.js";
+import type { Texts, Told } from "./texts/texts.js";
 
 /** Input of {@link connectPage}. */
 interface ConnectPageInput {
@@ -125,11 +125,7 @@ function stateOf({ state, canConnect }: Offer, texts: Texts): Html {
 }
 
 /** Notice about what has just happened on the connect page. */
-interface Notice {
-  /** One sentence without its full stop. */
-  readonly title: string;
-  /** What it means, or what to do; may be empty. */
-  readonly advice: string;
+interface Notice extends Told {
   /** Whether it is what the user wanted. */
   readonly isGood: boolean;
 }

@@ -6,7 +6,7 @@ import { type Reason, RelayError } from "../model/errors.js";
 import type { ConnectOutcome } from "../oauth/callback.js";
 import type { Provider } from "../providers/provider.js";
 import { Html, html } from "./html.js";
-import type { Texts } from "./texts/texts.js";
+import type { Texts, Told } from "./texts/texts.js";
 
 /** The only style sheet: light and dark, for any width and text size; it loads nothing. */
 const STYLE = `
@@ -219,10 +219,8 @@ function cookieField(cookie: string | undefined): Readonly<Record<string, string
   return cookie === undefined ? {} : { "set-cookie": cookie };
 }
 
-/** What happened, what it means for the user, and a detail for those who run the application. */
-interface Message {
-  readonly title: string;
-  readonly advice: string;
+/** What happened, and a detail for those who run the application. */
+interface Message extends Told {
   /** In English. */
   readonly detail: string | undefined;
 }

@@ -198,7 +198,8 @@ describe.each(["SQLite", ...(POSTGRES_URL === undefined ? [] : ["PostgreSQL"])] 
 describe("relay connection import", () => {
   const long = "x".repeat(300 * 1024);
   const BAD: ReadonlyArray<readonly [line: string | object, reason: string]> = [
-    ["not json CANARY", "the line is not JSON"],
+    ["not json CANARY", "the line is not a JSON object"],
+    [JSON.stringify(OAUTH).replace("{", '{"user":"CANARY",'), "the line is not a JSON object, or has a member twice"],
     ["[1]", "the line is not a JSON object"],
     [{ ...OAUTH, "CANARY-member": 1 }, "the line has a member other than application, user,"],
     [{ ...OAUTH, application: "CANARY-nobody" }, "application: no application has this public key"],

@@ -51,7 +51,7 @@ describe("the console's files", () => {
   });
 
   it("forbid everything that they do not need", async () => {
-    for (const path of ["/", "/console/", "/console/main.js", "/console/console.css"]) {
+    for (const path of ["/", "/console/", "/console/console.js", "/console/console.css"]) {
       const { headers } = await get(path);
       expect(headers).toMatchObject({
         "x-content-type-options": "nosniff",
@@ -70,7 +70,7 @@ describe("the console's files", () => {
   });
 
   it("are not on the public port", async () => {
-    for (const path of ["/console", "/console/", "/console/main.js", "/console/sign-in"]) {
+    for (const path of ["/console", "/console/", "/console/console.js", "/console/sign-in"]) {
       const { statusCode, body } = await request(harness.url + path);
       await body.dump();
       expect([path, statusCode]).toEqual([path, 404]);

@@ -178,7 +178,7 @@ describe("searches of the console", NEEDS_CHROMIUM, () => {
     await sent.getByRole("button", { name: "Search" }).click();
     await sent.getByText("No such call is recorded.").waitFor();
     await go(page, "#/calls?userId=gus");
-    await page.getByText("Choose an application: each application").waitFor();
+    await page.getByText("Choose the application as well: each application").waitFor();
     expect(await page.getByRole("table", { name: "Recorded calls" }).count()).toBe(0);
   });
 

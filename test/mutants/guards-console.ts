@@ -13,7 +13,14 @@ export const CONSOLE_GUARDS: readonly Guard[] = [
     ["{ access_token: MASK,", "{ access_token: allowed.connection.id,"],
     "admin/explain",
   ),
-  guard("a performed call is written down", ["      await writeDown(options, call, context);\n", ""], "admin/explain"),
+  guard(
+    "a performed call is written down",
+    [
+      'await auditAction(administrationFor(options, context), "CallService.PerformCall", refusedResource({ call }));',
+      "",
+    ],
+    "admin/explain",
+  ),
   guard("console: no foreign scripts", ["\"script-src 'self'\"", '"script-src *"'], "console/files"),
   guard("console: no frame around it", ["  \"frame-ancestors 'none'\",\n", ""], "console/files"),
 ];

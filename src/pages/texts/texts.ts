@@ -3,8 +3,8 @@ import type { Html } from "../html.js";
 /** Visible text, and its continuation for screen readers only: `Connect`, ` GitHub`. */
 type Spoken = readonly [seen: string, unseen: string];
 
-/** A message: one sentence without its full stop, and what it means or what to do. */
-interface Told {
+/** A message: one sentence without its full stop, and what it means or what to do; that may be empty. */
+export interface Told {
   readonly title: string;
   readonly advice: string;
 }
