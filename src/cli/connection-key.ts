@@ -182,12 +182,11 @@ export async function withRefresher<Result>(
   open: OpenStore,
   use: (refresher: Pick<Refresher, "refresh">) => Promise<Result>,
 ): Promise<Result> {
-  const [{ createRefresher }, { createPlaceFor, createTargetFor }, { createBreaker }, { createClientHolds }, spools] =
+  const [{ createRefresher }, { createPlaceFor, createTargetFor }, { createBreaker, createClientHolds }, spools] =
     await Promise.all([
       import("../oauth/refresher.js"),
       import("../oauth/authorization-server.js"),
       import("../oauth/breaker.js"),
-      import("../oauth/oauth-client.js"),
       import("../store/spool.js"),
     ]);
   const { config, store } = open;

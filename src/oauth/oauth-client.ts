@@ -1,7 +1,5 @@
-import { keepNewest } from "../lib/keep-newest.js";
 import type { AuditEntry, ChangeOptions } from "../model/audit.js";
 import { openSealed, type SealBinding, type Sealer, Secret } from "../sealing/seal.js";
-import { isAhead } from "./connection.js";
 import type { OAuthClient } from "./token-request.js";
 
 /** An application's OAuth client at one provider, as it is stored. */
@@ -85,79 +83,4 @@ export type RegisteredClient = Pick<
 export interface RefreshPlace {
   readonly endpoint: string;
   readonly client: RegisteredClient;
-}
-
-/**
- * Holds back a client that the provider refuses (`invalid_client`), so that not every connection sends it. Each
- * endpoint counts by itself: an address with a part that one user chose says nothing about those of other users.
- */
-export interface ClientHolds {
-  /** Milliseconds until the client may be sent; 0 when it may be sent now, which counts as a probe while it is held. */
-  waitMs(place: RefreshPlace, now: number): number;
-  /** Like `waitMs`, but starts no probe. */
-  peekMs(place: RefreshPlace, now: number): number;
-  /**
-   * The provider refused the client for this connection. The client is held from now on; if the endpoint has accepted
-   * it before, only once it is refused for a second connection. Returns whether the client is held at every known
-   * endpoint; false, and nothing changes, if a newer one is known: the verdict is on the old one.
-   */
-  recordRefused(place: RefreshPlace, connectionId: string, now: number): boolean;
-  /** The provider accepted the client. Does nothing if a newer one is known. */
-  recordTaken(place: RefreshPlace): void;
-}
-
-/** While a client is held, one connection per interval probes whether it is still refused. Milliseconds. */
-const CLIENT_PROBE_EVERY_MS = 30_000;
-/** Most clients, and most endpoints of each, that are remembered; the one that was used longest ago is evicted. */
-const MAX_CLIENTS = 10_000;
-const MAX_ENDPOINTS = 1000;
-
-interface Known {
-  /** The last connection it was refused for; undefined: not refused since it was last accepted. */
-  refusedFor: string | undefined;
-  isHeld: boolean;
-  nextProbeAt: number;
-}
-
-const TAKEN: Known = { refusedFor: undefined, isHeld: false, nextProbeAt: 0 };
-
-/** Remembers for each client what this process has seen; times are milliseconds since the epoch. */
-export function createClientHolds(): ClientHolds {
-  const clients = new Map<string, { readonly updatedAt: number; readonly endpoints: Map<string, Known> }>();
-  const endpointsOf = ({ client }: RefreshPlace) => {
-    const known = clients.get(client.id);
-    return known?.updatedAt === client.updatedAt ? known.endpoints : undefined;
-  };
-  const knownOf = (place: RefreshPlace) => endpointsOf(place)?.get(place.endpoint);
-  /** Undefined, and nothing changes, for a client that has been replaced. */
-  const record = (place: RefreshPlace, known: Known) => {
-    const { client, endpoint } = place;
-    const newest = clients.get(client.id);
-    if (newest !== undefined && newest.updatedAt > client.updatedAt) return undefined;
-    const endpoints = endpointsOf(place) ?? new Map<string, Known>();
-    keepNewest(clients, client.id, { updatedAt: client.updatedAt, endpoints }, MAX_CLIENTS);
-    keepNewest(endpoints, endpoint, known, MAX_ENDPOINTS);
-    return endpoints;
-  };
-  const peekMs = (place: RefreshPlace, now: number) => {
-    const known = knownOf(place);
-    return known?.isHeld && isAhead(known.nextProbeAt, now, CLIENT_PROBE_EVERY_MS) ? known.nextProbeAt - now : 0;
-  };
-  return {
-    peekMs,
-    waitMs(place, now) {
-      const waitMs = peekMs(place, now);
-      const known = knownOf(place);
-      if (waitMs === 0 && known?.isHeld) known.nextProbeAt = now + CLIENT_PROBE_EVERY_MS;
-      return waitMs;
-    },
-    recordRefused(place, connectionId, now) {
-      const known = knownOf(place);
-      const isFirstOfGood = known !== undefined && !known.isHeld && (known.refusedFor ?? connectionId) === connectionId;
-      const nextProbeAt = now + CLIENT_PROBE_EVERY_MS;
-      const endpoints = record(place, { refusedFor: connectionId, isHeld: !isFirstOfGood, nextProbeAt });
-      return endpoints !== undefined && [...endpoints.values()].every(({ isHeld }) => isHeld);
-    },
-    recordTaken: (place) => void record(place, { ...TAKEN }),
-  };
 }

@@ -1,6 +1,6 @@
 import { isRefusedByStore } from "../model/errors.js";
 import type { Sealer, Secret } from "../sealing/seal.js";
-import { type Breaker, recordFailure } from "./breaker.js";
+import { type Breaker, type ClientHolds, recordFailure } from "./breaker.js";
 import {
   attemptOf,
   type BegunRefresh,
@@ -9,7 +9,7 @@ import {
   type Lease,
   type ServedConnection,
 } from "./connection.js";
-import type { ClientHolds, RefreshPlace, RegisteredClient } from "./oauth-client.js";
+import type { RefreshPlace, RegisteredClient } from "./oauth-client.js";
 import { misconfigured, reauthorizationRequired, refreshUnavailable } from "./refreshable.js";
 import { openToken, type StoringOptions, sealTokens, storeAnswer, untilStored } from "./store-answer.js";
 import { decideTokenAnswer, type TokenEndpointAnswer, type TokenVerdict } from "./token-answer.js";

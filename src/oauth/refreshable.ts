@@ -1,7 +1,7 @@
 import { RelayError } from "../model/errors.js";
-import type { Breaker } from "./breaker.js";
+import type { Breaker, ClientHolds } from "./breaker.js";
 import { type Connection, type ConnectionState, isAhead, MAX_BACKOFF_MS } from "./connection.js";
-import type { ClientHolds, RefreshPlace, RegisteredClient } from "./oauth-client.js";
+import type { RefreshPlace, RegisteredClient } from "./oauth-client.js";
 
 /** What is needed to tell whether a refresh could begin. */
 export interface RefreshableOptions {

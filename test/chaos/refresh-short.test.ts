@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
-import { createBreaker } from "../../src/oauth/breaker.js";
+import { createBreaker, createClientHolds } from "../../src/oauth/breaker.js";
 import type { Connection, ConnectionKey, Lease } from "../../src/oauth/connection.js";
-import { createClientHolds } from "../../src/oauth/oauth-client.js";
 import { type RefreshOptions, type RefreshOutcome, refreshLeased } from "../../src/oauth/refresh.js";
 import { persistFor } from "../../src/oauth/store-answer.js";
 import { refreshTargetForTest } from "../oauth/refresh-target-for-test.js";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createClientHolds } from "../../src/oauth/oauth-client.js";
+import { createClientHolds } from "../../src/oauth/breaker.js";
 import { createCallers } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 import { type RecordingProvider, startRecordingProvider } from "../support/recording-provider.js";

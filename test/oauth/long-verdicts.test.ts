@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { createBreaker } from "../../src/oauth/breaker.js";
+import { createBreaker, createClientHolds } from "../../src/oauth/breaker.js";
 import type { Connection, ConnectionKey } from "../../src/oauth/connection.js";
-import { createClientHolds, type StoredOAuthClient } from "../../src/oauth/oauth-client.js";
+import type { StoredOAuthClient } from "../../src/oauth/oauth-client.js";
 import type { Spool } from "../../src/oauth/peers.js";
 import { createRefresher } from "../../src/oauth/refresher.js";
 import type { TokenEndpointAnswer } from "../../src/oauth/token-answer.js";

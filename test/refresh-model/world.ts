@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { RelayError, UnconfirmedWriteError } from "../../src/model/errors.js";
-import { createBreaker } from "../../src/oauth/breaker.js";
+import { createBreaker, createClientHolds } from "../../src/oauth/breaker.js";
 import type { Connection, ConnectionStore } from "../../src/oauth/connection.js";
-import { createClientHolds } from "../../src/oauth/oauth-client.js";
 import type { Spool, UnstoredAnswer } from "../../src/oauth/peers.js";
 import { createRefresher, type Refresher } from "../../src/oauth/refresher.js";
 import { type Sweep, startSweep } from "../../src/oauth/sweep.js";

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { RelayError, UnconfirmedWriteError } from "../../src/model/errors.js";
-import { createBreaker } from "../../src/oauth/breaker.js";
+import { createBreaker, createClientHolds } from "../../src/oauth/breaker.js";
 import type { Connection, ConnectionStore } from "../../src/oauth/connection.js";
-import { createClientHolds } from "../../src/oauth/oauth-client.js";
 import { createRefresher, type Refresher } from "../../src/oauth/refresher.js";
 import { connectionBinding } from "../../src/oauth/store-answer.js";
 import type { SqliteStore } from "../../src/store/sqlite.js";
