@@ -1,5 +1,5 @@
 import { type Logger, levels, symbols } from "pino";
-import { countsOf, createObservations, histogramOf, type Observations, OTHER, observe } from "./metric.js";
+import { createCounter, createHistogram } from "./metric.js";
 import { METRICS } from "./metric-list.js";
 
 /**
@@ -116,102 +116,25 @@ const UNKNOWN = "unknown";
 const NONE = "none";
 
 /** Indexed by the first digit of the status. */
-const STATUS_CLASSES = [OTHER, "1xx", "2xx", "3xx", "4xx", "5xx"];
+const STATUS_CLASSES = ["other", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/**
- * Most providers with series of their own: several times what the catalogue and an operator's files hold. A caller
- * cannot add a name today; the limit guards against a later change.
- */
-const MAX_PROVIDERS = 1000;
-
-interface ProviderFigures {
-  readonly ends: Map<string, End>;
-  /** Cached, since most calls end like the one before. */
-  lastEnd: End;
-  readonly whole: Observations;
-  readonly provider: Observations;
-  readonly own: Observations;
-}
-
-interface End {
-  readonly labels: Readonly<Record<"provider" | "surface" | "status_class" | "error_type", string>>;
-  value: number;
-}
-
-/** Matches no call. */
-const NO_END: End = { labels: { provider: "", surface: "", status_class: "", error_type: "" }, value: 0 };
-
-/** Counts and durations of calls. Two look-ups per call. Labels come only from the catalogue and the contract. */
+/** Counts and durations of calls. Labels come only from the catalogue and the contract. */
 export function createCallMetrics() {
-  const providers = new Map<string, ProviderFigures>();
+  const calls = createCounter(METRICS.calls);
+  const whole = createHistogram(METRICS.callDuration);
+  const ofProvider = createHistogram(METRICS.callProviderDuration);
+  const own = createHistogram(METRICS.callRelayDuration);
   return {
     add(call: CallRecord): void {
-      const name = nameOf(providers, call.provider ?? UNKNOWN);
-      const figures = figuresOf(providers, name);
-      endOf(figures, name, call).value += 1;
+      const { provider = UNKNOWN, surface, status, errorType = NONE, providerMs, tokenMs = 0 } = call;
+      const statusClass = STATUS_CLASSES[Math.floor(status / 100)] ?? "other";
+      calls.add({ provider, surface, status_class: statusClass, error_type: errorType });
       const wholeMs = call.headMs ?? call.totalMs;
-      observe(METRICS.callDuration, figures.whole, wholeMs);
-      observe(
-        METRICS.callRelayDuration,
-        figures.own,
-        Math.max(0, wholeMs - (call.providerMs ?? 0) - (call.tokenMs ?? 0)),
-      );
+      whole.observe({ provider }, wholeMs);
+      own.observe({ provider }, Math.max(0, wholeMs - (providerMs ?? 0) - tokenMs));
       // A refused call never reached a provider.
-      if (call.providerMs !== undefined) observe(METRICS.callProviderDuration, figures.provider, call.providerMs);
+      if (providerMs !== undefined) ofProvider.observe({ provider }, providerMs);
     },
-    read() {
-      const all = [...providers];
-      const series = (pick: (figures: ProviderFigures) => Observations) =>
-        all.map(([provider, figures]) => [{ provider }, pick(figures)] as const);
-      return [
-        countsOf(
-          METRICS.calls,
-          all.flatMap(([, { ends }]) => [...ends.values()].map(({ labels, value }) => ({ labels, value }))),
-        ),
-        histogramOf(
-          METRICS.callDuration,
-          series(({ whole }) => whole),
-        ),
-        histogramOf(
-          METRICS.callProviderDuration,
-          series(({ provider }) => provider),
-        ),
-        histogramOf(
-          METRICS.callRelayDuration,
-          series(({ own }) => own),
-        ),
-      ];
-    },
+    read: () => [calls, whole, ofProvider, own].map((metric) => metric.read()),
   };
-}
-
-function nameOf(providers: ReadonlyMap<string, ProviderFigures>, name: string): string {
-  return providers.size < MAX_PROVIDERS || providers.has(name) ? name : OTHER;
-}
-
-function figuresOf(providers: Map<string, ProviderFigures>, name: string): ProviderFigures {
-  const known = providers.get(name);
-  if (known !== undefined) return known;
-  const made: ProviderFigures = {
-    ends: new Map(),
-    lastEnd: NO_END,
-    whole: createObservations(METRICS.callDuration),
-    provider: createObservations(METRICS.callProviderDuration),
-    own: createObservations(METRICS.callRelayDuration),
-  };
-  providers.set(name, made);
-  return made;
-}
-
-function endOf(figures: ProviderFigures, provider: string, { surface, status, errorType = NONE }: CallRecord): End {
-  const statusClass = STATUS_CLASSES[Math.floor(status / 100)] ?? OTHER;
-  const { labels: last } = figures.lastEnd;
-  if (last.surface === surface && last.status_class === statusClass && last.error_type === errorType)
-    return figures.lastEnd;
-  const key = `${surface} ${statusClass} ${errorType}`;
-  const labels = { provider, surface, status_class: statusClass, error_type: errorType };
-  const end = figures.ends.get(key) ?? { labels, value: 0 };
-  figures.ends.set(key, end);
-  figures.lastEnd = end;
-  return end;
 }

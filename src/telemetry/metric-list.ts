@@ -6,20 +6,27 @@ const CALL_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30
  * `bounds` are the upper bounds of a histogram's buckets, in seconds. docs/monitoring.md has the same table.
  */
 export const METRICS = {
-  calls: { name: "relay_calls_total", help: "Calls, by outcome." },
+  calls: {
+    name: "relay_calls_total",
+    help: "Calls, by outcome.",
+    labels: ["provider", "surface", "status_class", "error_type"],
+  },
   callDuration: {
     name: "relay_call_duration_seconds",
     help: "Duration of whole calls, from the request's headers; for a streamed answer, until its headers.",
+    labels: ["provider"],
     bounds: CALL_BOUNDS,
   },
   callProviderDuration: {
     name: "relay_call_provider_duration_seconds",
     help: "Time that calls spent waiting for the provider; for a streamed answer, until its headers.",
+    labels: ["provider"],
     bounds: CALL_BOUNDS,
   },
   callRelayDuration: {
     name: "relay_call_relay_duration_seconds",
     help: "Time that calls spent in the relay: reading the request, checks, store, answer; excluding the wait for a token refresh.",
+    labels: ["provider"],
     bounds: [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5],
   },
   callsInFlight: { name: "relay_calls_in_flight", help: "Calls in flight." },
@@ -58,6 +65,8 @@ export const METRICS = {
   storeDuration: {
     name: "relay_store_duration_seconds",
     help: "Database reads and writes, including the wait for a lock or a connection. Rows cached in memory do not count.",
+    labels: ["operation"],
+    expected: [{ operation: "read" }, { operation: "write" }],
     // From a row in SQLite's own cache up to the database timeout.
     bounds: [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
   },

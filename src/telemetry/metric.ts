@@ -47,97 +47,87 @@ export function countsOf({ name, help }: Omit<GaugeOptions, "aggregator">, value
   return { name, help, type: "counter", aggregator: "sum", values };
 }
 
-interface CounterOptions<Label extends string> {
+type Labels<Label extends string> = Readonly<Record<Label, string>>;
+
+interface SeriesOptions<Label extends string> {
   readonly name: string;
   /** One sentence for people. */
   readonly help: string;
   readonly labels: readonly Label[];
   /** Series that start at 0, so that Prometheus sees the first event as an increase. */
-  readonly expected?: ReadonlyArray<Readonly<Record<Label, string>>>;
+  readonly expected?: ReadonlyArray<Labels<Label>>;
 }
 
 /**
- * Most series of one counter. Labels come from far smaller sets; if one grew unexpectedly, it must not exhaust the
- * memory of the relay or of the system that scrapes it.
+ * Finds, or creates, what is counted for each set of labels. With this, all metrics of a call take 0.4 µs of its 62;
+ * prom-client's own counters and histograms take 2.2.
  */
-const MAX_SERIES = 5000;
+function createSeries<Label extends string, Cell>(
+  { labels: names, expected = [] }: SeriesOptions<Label>,
+  create: () => Cell,
+) {
+  const series = new Map<string, readonly [Labels<Label>, Cell]>();
+  function cellOf(labels: Labels<Label>): Cell {
+    let key = "";
+    for (const name of names) key += `${labels[name]}\n`;
+    const known = series.get(key);
+    if (known !== undefined) return known[1];
+    const cell = create();
+    series.set(key, [labels, cell]);
+    return cell;
+  }
+  for (const labels of expected) cellOf(labels);
+  return { cellOf, all: () => [...series.values()] };
+}
 
-/** Label value of series beyond the limit, and of values outside a known set. */
-export const OTHER = "other";
-
-/** Counts by labels. For rare events: each `add()` builds a key from the labels. */
-export function createCounter<const Label extends string>(options: CounterOptions<Label>) {
-  const series = new Map<string, { readonly labels: Readonly<Record<string, string>>; value: number }>();
-  for (const labels of options.expected ?? []) series.set(keyOf(options, labels), { labels, value: 0 });
-  const others = Object.fromEntries(options.labels.map((name) => [name, OTHER])) as Record<Label, string>;
+/** Counts by labels, which must come from small sets. */
+export function createCounter<const Label extends string>(options: SeriesOptions<Label>) {
+  const { cellOf, all } = createSeries(options, () => ({ value: 0 }));
   return {
-    add(labels: Readonly<Record<Label, string>>): void {
-      const key = keyOf(options, labels);
-      const counted = series.size < MAX_SERIES || series.has(key) ? labels : others;
-      const countedKey = counted === labels ? key : keyOf(options, others);
-      const cell = series.get(countedKey) ?? { labels: counted, value: 0 };
-      cell.value += 1;
-      series.set(countedKey, cell);
+    add(labels: Labels<Label>): void {
+      cellOf(labels).value += 1;
     },
     read: () =>
       countsOf(
         options,
-        [...series.values()].map(({ labels, value }) => ({ labels, value })),
+        all().map(([labels, { value }]) => ({ labels, value })),
       ),
   };
 }
 
-function keyOf<Label extends string>({ labels: names }: CounterOptions<Label>, labels: Record<Label, string>): string {
-  return names.map((name) => labels[name]).join("\n");
-}
-
-export interface HistogramOptions {
-  readonly name: string;
-  /** One sentence for people. */
-  readonly help: string;
+interface HistogramOptions<Label extends string> extends SeriesOptions<Label> {
   /** Upper bounds of the buckets in seconds, ascending; an unbounded bucket is added. */
   readonly bounds: readonly number[];
 }
 
-/** Observations for one set of labels. */
-export interface Observations {
-  /** One count per bucket, not cumulative; the last bucket is unbounded. */
-  readonly counts: number[];
-  /** Seconds. */
-  sum: number;
-}
-
-export function createObservations({ bounds }: Pick<HistogramOptions, "bounds">): Observations {
-  return { counts: Array.from({ length: bounds.length + 1 }, () => 0), sum: 0 };
-}
-
-/**
- * Adds one observation. Uses plain numbers and no look-up by labels: all metrics of a call take 0.03 µs of its 62,
- * where prom-client's histograms and counters take 2.2.
- */
-export function observe({ bounds }: Pick<HistogramOptions, "bounds">, into: Observations, ms: number): void {
-  const seconds = ms / 1000;
-  let bucket = 0;
-  while (bucket < bounds.length && seconds > (bounds[bucket] as number)) bucket++;
-  into.counts[bucket] = (into.counts[bucket] as number) + 1;
-  into.sum += seconds;
-}
-
-/** A histogram in the form of Prometheus: each bucket includes the smaller ones. */
-export function histogramOf(
-  { name, help, bounds }: HistogramOptions,
-  series: Iterable<readonly [labels: Readonly<Record<string, string>>, Observations]>,
-): Metric {
-  const values: MetricValue[] = [];
-  for (const [labels, { counts, sum }] of series) {
-    let count = 0;
-    counts.forEach((own, bucket) => {
-      count += own;
-      const le = bucket < bounds.length ? String(bounds[bucket]) : "+Inf";
-      values.push({ labels: { ...labels, le }, value: count, metricName: `${name}_bucket` });
-    });
-    values.push({ labels, value: sum, metricName: `${name}_sum` });
-    values.push({ labels, value: count, metricName: `${name}_count` });
-  }
-  return { name, help, type: "histogram", aggregator: "sum", values };
+/** Durations by labels. */
+export function createHistogram<const Label extends string>(options: HistogramOptions<Label>) {
+  const { name, help, bounds } = options;
+  // One count per bucket, not cumulative; the last bucket is unbounded.
+  const { cellOf, all } = createSeries(options, () => ({ counts: [...bounds, 0].map(() => 0), sum: 0 }));
+  return {
+    observe(labels: Labels<Label>, ms: number): void {
+      const cell = cellOf(labels);
+      const seconds = ms / 1000;
+      let bucket = 0;
+      while (bucket < bounds.length && seconds > (bounds[bucket] as number)) bucket++;
+      cell.counts[bucket] = (cell.counts[bucket] as number) + 1;
+      cell.sum += seconds;
+    },
+    /** In the form of Prometheus: each bucket includes the smaller ones. */
+    read(): Metric {
+      const values: MetricValue[] = [];
+      for (const [labels, { counts, sum }] of all()) {
+        let count = 0;
+        counts.forEach((own, bucket) => {
+          count += own;
+          const le = bucket < bounds.length ? String(bounds[bucket]) : "+Inf";
+          values.push({ labels: { ...labels, le }, value: count, metricName: `${name}_bucket` });
+        });
+        values.push({ labels, value: sum, metricName: `${name}_sum` });
+        values.push({ labels, value: count, metricName: `${name}_count` });
+      }
+      return { name, help, type: "histogram", aggregator: "sum", values };
+    },
+  };
 }

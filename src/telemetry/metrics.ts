@@ -1,16 +1,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { AggregatorRegistry, Registry } from "prom-client";
 import { createCallMetrics } from "./call-log.js";
-import {
-  countOf,
-  createCounter,
-  createObservations,
-  gaugeOf,
-  gaugesOf,
-  histogramOf,
-  type Metric,
-  observe,
-} from "./metric.js";
+import { countOf, createCounter, createHistogram, gaugeOf, gaugesOf, type Metric } from "./metric.js";
 import { METRICS } from "./metric-list.js";
 
 /** The metrics of one process. */
@@ -19,26 +10,27 @@ export type Metrics = ReturnType<typeof createMetrics>;
 /** @param version of the relay, for `relay_build_info`. */
 export function createMetrics(version: string) {
   const calls = createCallMetrics();
-  const store = createStoreMetrics();
   const ofProcess = createProcessMetrics();
   const refreshes = createCounter(METRICS.refreshes);
   const deliveries = createCounter(METRICS.webhookDeliveries);
   const faults = createCounter(METRICS.faults);
+  const storeDuration = createHistogram(METRICS.storeDuration);
+  const storeFailures = createCounter(METRICS.storeFailures);
   const sources: Array<() => readonly Metric[]> = [];
   return {
     call: calls.add,
     refresh: (provider: string, outcome: string) => refreshes.add({ provider, outcome }),
     delivery: (outcome: string) => deliveries.add({ outcome }),
     fault: (where: string) => faults.add({ where }),
-    store: store.add,
+    store(operation: "read" | "write", ms: number, isFailed: boolean): void {
+      storeDuration.observe({ operation }, ms);
+      if (isFailed) storeFailures.add({ operation });
+    },
     /** Adds metrics that are kept elsewhere; `read` is called at each scrape. */
     addSource: (read: () => readonly Metric[]) => void sources.push(read),
     read: (): readonly Metric[] => [
       ...calls.read(),
-      refreshes.read(),
-      deliveries.read(),
-      faults.read(),
-      ...store.read(),
+      ...[refreshes, deliveries, faults, storeDuration, storeFailures].map((metric) => metric.read()),
       ...sources.flatMap((read) => read()),
       ...ofProcess.read(),
       buildInfo(version),
@@ -101,26 +93,6 @@ function memory(): Metric[] {
     // No file descriptor is left to read /proc/self/stat with. All other metrics are still worth reading.
     return [];
   }
-}
-
-/** Durations and failures of store operations. */
-function createStoreMetrics() {
-  const { storeDuration, storeFailures } = METRICS;
-  const durations = { read: createObservations(storeDuration), write: createObservations(storeDuration) };
-  const failures = createCounter(storeFailures);
-  return {
-    add(operation: "read" | "write", ms: number, isFailed: boolean): void {
-      observe(storeDuration, durations[operation], ms);
-      if (isFailed) failures.add({ operation });
-    },
-    read: () => [
-      histogramOf(
-        storeDuration,
-        Object.entries(durations).map(([operation, figures]) => [{ operation }, figures] as const),
-      ),
-      failures.read(),
-    ],
-  };
 }
 
 /** Media type of {@link expositionOf} (Prometheus text format 0.0.4). */

@@ -32,8 +32,6 @@ export const TELEMETRY_GUARDS: readonly Guard[] = [
     ],
     "server/metrics",
   ),
-  guard("metrics: bounded providers", ["providers.size < MAX_PROVIDERS || ", "true || "], "telemetry/metrics"),
-  guard("metrics: bounded series", ["series.size < MAX_SERIES || ", "true || "], "telemetry/metrics"),
   guard("metrics: one count a minute", ["now() - startedAt >= FRESH_MS", "true"], "app/connection-gauge"),
   guard("metrics: connections in slices", ["after = slice.last;", "return total;"], "store/count-connections"),
 ];
