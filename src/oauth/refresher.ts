@@ -32,30 +32,7 @@ interface RefresherOptions
 }
 
 /** Refreshes tokens; each at most once at a time across all processes (threats 3.2, 3.3). */
-export interface Refresher {
-  /**
-   * Resolves when the connection's row has changed: refreshed by us or by another process, or gone. Not tied to any
-   * caller. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
-   *
-   * @param cause "requested" skips the wait after a failure, or after the client was refused. Default "expired".
-   */
-  refresh(connection: Connection, cause?: RefreshCause): Promise<void>;
-  /** Refreshes in the background: the result is only logged. Does nothing once the process stops. */
-  refreshBeside(connection: Connection, cause: RefreshCause): void;
-  /** Stores an answer that a dead process could not store. Rejects as `storeLeftAnswer()` does. */
-  storeLeft(answer: UnstoredAnswer): Promise<CommitOutcome>;
-  /** Rejects as `refresh()` would before it asks the provider; refreshes nothing and opens no secret. */
-  requireRefreshable(connection: Connection): Promise<void>;
-  /**
-   * Stops refreshing. Background refreshes are no longer begun. Refreshes for calls are no longer begun once `calls`
-   * has settled or half of `graceMs` milliseconds has passed: a provider needs the rest to answer. Resolves when all
-   * answers are stored or their tokens revoked. After `graceMs`, missing answers are given up, and answers in the spool
-   * are left there; an answer that is kept nowhere is still waited for.
-   *
-   * @param calls settles when no call is in flight any more.
-   */
-  close(graceMs: number, calls?: Promise<unknown>): Promise<void>;
-}
+export type Refresher = ReturnType<typeof createRefresher>;
 
 /** Longest time from the request for a lease to the first byte of the token request, in milliseconds. */
 const BEGIN_WITHIN_MS = 60_000;
@@ -71,7 +48,7 @@ const WAIT_MS = 120_000;
 const POLL_MS = { first: 100, last: 1000 };
 
 /** Creates a refresher. It runs one refresh per connection at a time; further callers join that one. */
-export function createRefresher(options: RefresherOptions): Refresher {
+export function createRefresher(options: RefresherOptions) {
   const { pause = (ms) => delay(ms) } = options;
   const pending = createPending();
   const flights = new Map<string, Promise<void>>();
@@ -112,6 +89,12 @@ export function createRefresher(options: RefresherOptions): Refresher {
     }
   }
 
+  /**
+   * Resolves when the connection's row has changed: refreshed by us or by another process, or gone. Not tied to any
+   * caller. Rejects with RelayError REAUTHORIZATION_REQUIRED, REFRESH_UNAVAILABLE or PROVIDER_MISCONFIGURED.
+   *
+   * @param cause "requested" skips the wait after a failure, or after the client was refused.
+   */
   function refresh(connection: Connection, cause: RefreshCause = "expired"): Promise<void> {
     const known = flights.get(connection.id);
     if (known !== undefined) return known;
@@ -122,16 +105,27 @@ export function createRefresher(options: RefresherOptions): Refresher {
 
   return {
     refresh,
-    refreshBeside(connection, cause) {
+    /** Refreshes in the background: the result is only logged. Does nothing once the process stops. */
+    refreshBeside(connection: Connection, cause: RefreshCause): void {
       if (!isStopping) refresh(connection, cause).catch(() => {});
     },
-    async storeLeft(answer) {
+    /** Stores an answer that a dead process could not store. Rejects as `storeLeftAnswer()` does. */
+    async storeLeft(answer: UnstoredAnswer): Promise<CommitOutcome> {
       const outcome = await storeLeftAnswer(flying, answer);
       if (outcome === "gone") pending.track(revokeLeft(options, answer));
       return outcome;
     },
-    requireRefreshable: (connection) => requireRefreshable(options, connection),
-    async close(graceMs, calls = Promise.resolve()) {
+    /** Rejects as `refresh()` would before it asks the provider; refreshes nothing and opens no secret. */
+    requireRefreshable: (connection: Connection) => requireRefreshable(options, connection),
+    /**
+     * Stops refreshing. Background refreshes are no longer begun. Refreshes for calls are no longer begun once `calls`
+     * has settled or half of `graceMs` milliseconds has passed: a provider needs the rest to answer. Resolves when all
+     * answers are stored or their tokens revoked. After `graceMs`, missing answers are given up, and answers in the spool
+     * are left there; an answer that is kept nowhere is still waited for.
+     *
+     * @param calls settles when no call is in flight any more.
+     */
+    async close(graceMs: number, calls: Promise<unknown> = Promise.resolve()): Promise<void> {
       isStopping = true;
       const lastBegin = setTimeout(() => closing.abort(), graceMs / 2);
       const lastAnswer = setTimeout(() => {

@@ -54,27 +54,7 @@ export interface StatePayload {
 export type OpenTicket<Kind extends TicketKind> = TicketOwner & { readonly payload: TicketPayloads[Kind] };
 
 /** Issues and redeems short-lived secrets of browsers. Rejects with RelayError STORE_UNAVAILABLE. */
-export interface Tickets {
-  /**
-   * Resolves to the secret, 43 characters of base64url. Rejects with OVERLOADED when the application has too many links,
-   * and with CALLER_NOT_ALLOWED when `link` is gone.
-   *
-   * @param browser cookie of the browser that alone may use it; undefined for a link.
-   * @param more `secret`: one of `createSecret()`, where it had to be known before the payload; `link`: the link that
-   *   is used up with it.
-   */
-  issue<Kind extends TicketKind>(
-    kind: Kind,
-    owner: TicketOwner,
-    browser: string | undefined,
-    payload: TicketPayloads[Kind],
-    more?: { readonly secret?: string | undefined; readonly link?: string | undefined },
-  ): Promise<{ readonly secret: string; readonly expiresAt: number }>;
-  /** Finds a ticket; undefined when it is unknown, has expired, or is another browser's. */
-  find<Kind extends TicketKind>(kind: Kind, secret: string, browser: string): Promise<OpenTicket<Kind> | undefined>;
-  /** Like `find`, but the ticket is used up. */
-  take<Kind extends TicketKind>(kind: Kind, secret: string, browser: string): Promise<OpenTicket<Kind> | undefined>;
-}
+export type Tickets = ReturnType<typeof createTickets>;
 
 /** A link travels through the application's page or mail; a page is looked at; a consent is read. Milliseconds. */
 const LIFETIME_MS = { LINK: 15 * 60_000, SESSION: 30 * 60_000, STATE: 10 * 60_000 } as const;
@@ -95,14 +75,31 @@ export interface TicketsOptions {
 }
 
 /** Creates {@link Tickets} over a store. A secret is 256 random bits, and the store keeps only its hash. */
-export function createTickets({ store, sealer, now }: TicketsOptions): Tickets {
+export function createTickets({ store, sealer, now }: TicketsOptions) {
   const open = <Kind extends TicketKind>(ticket: Ticket | undefined): OpenTicket<Kind> | undefined => {
     if (ticket === undefined) return undefined;
     const text = openSealed(sealer, ticket.payload, bindingOf(ticket), DOES_NOT_OPEN).toString();
     return { applicationId: ticket.applicationId, userId: ticket.userId, payload: JSON.parse(text) };
   };
   return {
-    async issue(kind, owner, browser, payload, { secret = createSecret(), link } = {}) {
+    /**
+     * Resolves to the secret, 43 characters of base64url. Rejects with OVERLOADED when the application has too many links,
+     * and with CALLER_NOT_ALLOWED when `link` is gone.
+     *
+     * @param browser cookie of the browser that alone may use it; undefined for a link.
+     * @param more `secret`: one of `createSecret()`, where it had to be known before the payload; `link`: the link that
+     *   is used up with it.
+     */
+    async issue<Kind extends TicketKind>(
+      kind: Kind,
+      owner: TicketOwner,
+      browser: string | undefined,
+      payload: TicketPayloads[Kind],
+      {
+        secret = createSecret(),
+        link,
+      }: { readonly secret?: string | undefined; readonly link?: string | undefined } = {},
+    ) {
       const expiresAt = now() + LIFETIME_MS[kind];
       const sealed = sealer.seal(JSON.stringify(payload), bindingOf(owner));
       const ticket = { ...owner, ...keyOf(kind, secret, browser ?? ""), payload: sealed, expiresAt };
@@ -114,10 +111,12 @@ export function createTickets({ store, sealer, now }: TicketsOptions): Tickets {
         "The application has made too many connect links. Try again in a few minutes.",
       );
     },
-    find: async (kind, secret, browser) =>
-      SECRET.test(secret) ? open(await store.find(keyOf(kind, secret, browser), now())) : undefined,
-    take: async (kind, secret, browser) =>
-      SECRET.test(secret) ? open(await store.take(keyOf(kind, secret, browser), now())) : undefined,
+    /** Finds a ticket; undefined when it is unknown, has expired, or is another browser's. */
+    find: async <Kind extends TicketKind>(kind: Kind, secret: string, browser: string) =>
+      SECRET.test(secret) ? open<Kind>(await store.find(keyOf(kind, secret, browser), now())) : undefined,
+    /** Like `find`, but the ticket is used up. */
+    take: async <Kind extends TicketKind>(kind: Kind, secret: string, browser: string) =>
+      SECRET.test(secret) ? open<Kind>(await store.take(keyOf(kind, secret, browser), now())) : undefined,
   };
 }
 

@@ -31,34 +31,7 @@ interface Wait {
 }
 
 /** Where a call gets a connection's tokens in the clear. */
-export interface TokenSource {
-  /**
-   * The access token to send now; not a promise when there is nothing to wait for. A token that is due is refreshed in
-   * the background, an expired one before the call. Fails with RelayError REAUTHORIZATION_REQUIRED when only the user
-   * can help, REFRESH_UNAVAILABLE when the token cannot be refreshed now, PROVIDER_MISCONFIGURED when only the operator
-   * can help, STORE_UNAVAILABLE when it does not open.
-   */
-  accessToken(connection: Connection, wait: Wait): CurrentToken | Promise<CurrentToken>;
-  /**
-   * Another token after the provider refused this connection's (threats 3.6): one that was stored meanwhile, or a
-   * refreshed one. Undefined when there is none. Rejects with REAUTHORIZATION_REQUIRED when the refusal, or the
-   * refresh that follows it, ends the connection.
-   *
-   * @param refusal how the provider blamed the token.
-   */
-  tokenAfterRefusal(connection: Connection, wait: Wait, refusal: TokenRefusal): Promise<CurrentToken | undefined>;
-  /**
-   * Fetches a connection's first token if it has none yet, and resolves to the row, since the token response may add
-   * values to it. Any other connection is returned unchanged. Rejects as `accessToken()` does.
-   */
-  fetched(connection: Connection, wait: Wait): Promise<Connection>;
-  /** Notes that the provider accepted the token. A promise when that must be stored; never rejects. */
-  noteTaken(connection: Connection): Promise<void> | undefined;
-  /** Notes that the refreshed token was refused as well: no refresh is forced for a while, since it would not help. */
-  noteRefusedAgain(connection: Connection): void;
-  /** The ID token (OpenID Connect Core section 2); undefined when the provider gave none. */
-  idToken(connection: Connection): Promise<Secret | undefined>;
-}
+export type TokenSource = ReturnType<typeof createTokenSource>;
 
 /** What a token source needs. */
 interface TokenSourceOptions {
@@ -78,7 +51,7 @@ const HOLD_MS = 60_000;
 const MAX_HOLDS = 10_000;
 
 /** Creates a token source. It opens a token only when the connection's state and times allow its use. */
-export function createTokenSource(options: TokenSourceOptions): TokenSource {
+export function createTokenSource(options: TokenSourceOptions) {
   const { sealer, catalog, connections, refresher, now } = options;
   /** Connection id → until when. */
   const holds = new Map<string, number>();
@@ -105,7 +78,13 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
     return made;
   }
 
-  function accessToken(connection: Connection, wait: Wait) {
+  /**
+   * The access token to send now; not a promise when there is nothing to wait for. A token that is due is refreshed in
+   * the background, an expired one before the call. Fails with RelayError REAUTHORIZATION_REQUIRED when only the user
+   * can help, REFRESH_UNAVAILABLE when the token cannot be refreshed now, PROVIDER_MISCONFIGURED when only the operator
+   * can help, STORE_UNAVAILABLE when it does not open.
+   */
+  function accessToken(connection: Connection, wait: Wait): CurrentToken | Promise<CurrentToken> {
     const need = decideRefreshNeed(connection, now());
     if (need === "before") return refreshedRow(options, connection, wait).then((row) => current(row));
     if (need === "beside") refresher.refreshBeside(connection, "due");
@@ -115,10 +94,25 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
 
   return {
     accessToken,
-    fetched: async (connection, wait) =>
+    /**
+     * Fetches a connection's first token if it has none yet, and resolves to the row, since the token response may add
+     * values to it. Any other connection is returned unchanged. Rejects as `accessToken()` does.
+     */
+    fetched: async (connection: Connection, wait: Wait): Promise<Connection> =>
       isUnfetched(connection) ? refreshedRow(options, connection, wait) : connection,
     noteTaken: refusedTokens.noteTaken,
-    async tokenAfterRefusal(connection, wait, refusal) {
+    /**
+     * Another token after the provider refused this connection's (threats 3.6): one that was stored meanwhile, or a
+     * refreshed one. Undefined when there is none. Rejects with REAUTHORIZATION_REQUIRED when the refusal, or the
+     * refresh that follows it, ends the connection.
+     *
+     * @param refusal how the provider blamed the token.
+     */
+    async tokenAfterRefusal(
+      connection: Connection,
+      wait: Wait,
+      refusal: TokenRefusal,
+    ): Promise<CurrentToken | undefined> {
       const stored = await connections.find(connection);
       if (stored === undefined || stored.state !== "ACTIVE") return undefined;
       if (stored.version !== connection.version) return accessToken(stored, wait);
@@ -127,10 +121,12 @@ export function createTokenSource(options: TokenSourceOptions): TokenSource {
       const refreshed = await forcedRow(options, stored, wait);
       return refreshed && current(refreshed);
     },
-    noteRefusedAgain({ id }) {
+    /** Notes that the refreshed token was refused as well: no refresh is forced for a while, since it would not help. */
+    noteRefusedAgain({ id }: Connection): void {
       keepNewest(holds, id, now() + HOLD_MS, MAX_HOLDS);
     },
-    async idToken(connection) {
+    /** The ID token (OpenID Connect Core section 2); undefined when the provider gave none. */
+    async idToken(connection: Connection): Promise<Secret | undefined> {
       requireUsable(connection);
       return connection.idToken && openToken(sealer, connection, "id_token", connection.idToken);
     },
