@@ -27,20 +27,6 @@ export interface ShownKey {
   readonly privateKey: string;
 }
 
-/** Input of `decideCaller()`. */
-export interface CallerInput {
-  readonly application: Pick<
-    Application,
-    "publicKey" | "privateKeyHash" | "maxCallTokenSeconds" | "callerAuth" | "allowedOrigins" | "allowedAddresses"
-  >;
-  readonly userId: string;
-  readonly proof: CallerProof;
-  /** Returns SHA-256 of the private key; called only when the caller sends a key, a signature or a call token. */
-  readonly privateKeyHash: () => Buffer;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
-
 /** Which rule refused a caller; a label for logs. */
 type CallerRule = "origin" | "address" | "private-key" | "call-token" | "user-signature" | "proof-missing";
 
@@ -58,8 +44,12 @@ const SIGNATURE = /^[0-9a-f]{64}$/;
  * refused even where none is required, or next to a correct one, so that mistakes are noticed before the level is
  * raised or a key is changed.
  */
-export function decideCaller(input: CallerInput): CallerDecision {
-  return decidePlace(input) ?? decideProof(input) ?? ALLOW;
+export function decideCaller(
+  options: Pick<CallerOptions, "openPrivateKeyHash" | "now">,
+  application: Application,
+  caller: Pick<Caller, "userId" | "proof">,
+): CallerDecision {
+  return decidePlace(application, caller.proof) ?? decideProof(options, application, caller) ?? ALLOW;
 }
 
 /** The strongest proof that the caller sends; a label. */
@@ -69,15 +59,17 @@ export function proofThatCounts({ privateKeys, callToken, userSignature }: Calle
   return userSignature ? "user-signature" : "public-key";
 }
 
-function decidePlace({ application, proof }: CallerInput): CallerDecision | undefined {
-  if (proof.origin !== undefined && !application.allowedOrigins.includes(proof.origin)) {
+function decidePlace(
+  { allowedOrigins, allowedAddresses }: Application,
+  { origin, address }: CallerProof,
+): CallerDecision | undefined {
+  if (origin !== undefined && !allowedOrigins.includes(origin)) {
     return deny(
       "origin",
       "This browser origin is not on the application's list. Call from a server, or have the origin added.",
     );
   }
-  const { allowedAddresses } = application;
-  if (allowedAddresses.length > 0 && !matcherOf(allowedAddresses)(proof.address)) {
+  if (allowedAddresses.length > 0 && !matcherOf(allowedAddresses)(address)) {
     return deny(
       "address",
       "This client address is not on the application's list. Call from a listed address, or have it added.",
@@ -98,8 +90,11 @@ function matcherOf(cidrs: readonly string[]): ReturnType<typeof createAddressMat
   return matcher;
 }
 
-function decideProof(input: CallerInput): CallerDecision | undefined {
-  const { application, userId, proof } = input;
+function decideProof(
+  { openPrivateKeyHash, now }: Pick<CallerOptions, "openPrivateKeyHash" | "now">,
+  application: Application,
+  { userId, proof }: Pick<Caller, "userId" | "proof">,
+): CallerDecision | undefined {
   const { userSignature, callToken } = proof;
   const stranger = proof.privateKeys.find(
     ({ publicKey = application.publicKey }) => publicKey !== application.publicKey,
@@ -107,11 +102,12 @@ function decideProof(input: CallerInput): CallerDecision | undefined {
   if (stranger !== undefined) {
     return deny("private-key", `${stranger.place} must be public.private of the application that public_key names.`);
   }
+  const privateKeyHash = () => openPrivateKeyHash(application);
   const shown = proof.privateKeys.filter(({ privateKey }) => privateKey !== "");
-  const problem = callToken && callTokenProblem(callToken, input);
+  const problem = callToken && callTokenProblem(callToken, { application, privateKeyHash, userId, now: now() });
   if (problem !== undefined) return deny("call-token", `The call token is not valid: ${problem}.`);
   if (shown.length === 0 && !userSignature) return callToken ? undefined : requireProof(application.callerAuth, false);
-  const hash = input.privateKeyHash();
+  const hash = privateKeyHash();
   const wrong = shown.find(({ privateKey }) => !timingSafeEqual(hashPrivateKey(privateKey), hash));
   if (wrong !== undefined) {
     return deny(
@@ -211,18 +207,8 @@ export function requireAllowedCaller(
   application: Application,
   caller: Pick<Caller, "userId" | "proof">,
 ): void {
-  const decision = judgeCaller(options, application, caller);
+  const decision = decideCaller(options, application, caller);
   if (decision.result === "deny") throw new RelayError("CALLER_NOT_ALLOWED", decision.message);
-}
-
-/** Decides whether the caller may act for this user. */
-export function judgeCaller(
-  { openPrivateKeyHash, now }: Pick<CallerOptions, "openPrivateKeyHash" | "now">,
-  application: Application,
-  { userId, proof }: Pick<Caller, "userId" | "proof">,
-): CallerDecision {
-  const privateKeyHash = () => openPrivateKeyHash(application);
-  return decideCaller({ application, userId, proof, privateKeyHash, now: now() });
 }
 
 /** The parts of a request, besides its query or message, that say who calls. */

@@ -4,7 +4,7 @@ import { judgeRequest, type RuleVerdict } from "../applications/call-rules.js";
 import { isForProvider } from "../applications/call-token.js";
 import {
   type CallerOptions,
-  judgeCaller,
+  decideCaller,
   proofThatCounts,
   requireActive,
   requireCallerIds,
@@ -125,7 +125,7 @@ function rateKeyOf({ applicationId, providerName, userId }: Connection): string 
 }
 
 function requireCaller(options: AllowanceOptions, application: Application, call: Call, decided: Deciding): void {
-  const decision = judgeCaller(options, application, call);
+  const decision = decideCaller(options, application, call);
   const isAllowed = decision.result === "allow";
   decided.caller = { isAllowed, rule: isAllowed ? proofThatCounts(call.proof) : decision.rule };
   if (!isAllowed) throw new RelayError("CALLER_NOT_ALLOWED", decision.message);

@@ -1,7 +1,12 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { type CallerAuth, createPrivateKey, hashPrivateKey } from "../../src/applications/application.js";
-import { type CallerInput, type CallerProof, decideCaller, type ShownKey } from "../../src/applications/caller.js";
+import {
+  type Application,
+  type CallerAuth,
+  createPrivateKey,
+  hashPrivateKey,
+} from "../../src/applications/application.js";
+import { type CallerProof, decideCaller, type ShownKey } from "../../src/applications/caller.js";
 
 const KEY = createPrivateKey();
 const OTHER_KEY = createPrivateKey();
@@ -24,34 +29,41 @@ interface Case {
   readonly addresses?: readonly string[];
   readonly proof?: Proof;
   readonly keys?: CallerProof["privateKeys"];
-  readonly hash?: CallerInput["privateKeyHash"];
+  readonly hash?: () => Buffer;
 }
 
 /** The rule that refused, or `allow`; and the message. */
-function decide({ auth = "PUBLIC_KEY", origins = [], addresses = [], proof = {}, keys, hash }: Case): [string, string] {
-  const { privateKey, ...others } = proof;
+function decide({
+  auth = "PUBLIC_KEY",
+  origins = [],
+  addresses = [],
+  proof: given = {},
+  keys,
+  hash,
+}: Case): [string, string] {
+  const { privateKey, ...others } = given;
   const privateKeys = keys ?? (privateKey === undefined ? [] : [shown(privateKey)]);
-  const decision = decideCaller({
-    application: {
-      publicKey: PUBLIC_KEY,
-      privateKeyHash: new Uint8Array(),
-      maxCallTokenSeconds: 0,
-      callerAuth: auth,
-      allowedOrigins: origins,
-      allowedAddresses: addresses,
-    },
-    userId: USER,
-    proof: {
-      privateKeys,
-      callToken: undefined,
-      userSignature: undefined,
-      origin: undefined,
-      address: "203.0.113.9",
-      ...others,
-    },
-    privateKeyHash: hash ?? (() => hashPrivateKey(KEY)),
-    now: Date.now(),
-  });
+  const application: Application = {
+    ...({} as Application),
+    publicKey: PUBLIC_KEY,
+    privateKeyHash: new Uint8Array(),
+    maxCallTokenSeconds: 0,
+    callerAuth: auth,
+    allowedOrigins: origins,
+    allowedAddresses: addresses,
+  };
+  const proof = {
+    callToken: undefined,
+    userSignature: undefined,
+    origin: undefined,
+    address: "203.0.113.9",
+    ...others,
+  };
+  const decision = decideCaller(
+    { openPrivateKeyHash: hash ?? (() => hashPrivateKey(KEY)), now: Date.now },
+    application,
+    { userId: USER, proof: { privateKeys, ...proof } },
+  );
   return decision.result === "allow" ? ["allow", ""] : [decision.rule, decision.message];
 }
 

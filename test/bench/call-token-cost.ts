@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { hashPrivateKey } from "../../src/applications/application.js";
+import { type Application, hashPrivateKey } from "../../src/applications/application.js";
 import { signCallToken } from "../support/call-tokens.js";
 import { REPOSITORY } from "./build.js";
 import { medianOf } from "./median.js";
@@ -21,11 +21,12 @@ const CALLS_PER_TURN = 5000;
 
 /** Longer than a block of SHA-256, as every private key. */
 const PRIVATE_KEY = `relay_sk_${"k".repeat(64)}`;
-const APPLICATION = {
+const APPLICATION: Application = {
+  ...({} as Application),
   publicKey: "p".repeat(43),
   privateKeyHash: randomBytes(60),
   maxCallTokenSeconds: 0,
-  callerAuth: "PUBLIC_KEY" as const,
+  callerAuth: "PUBLIC_KEY",
   allowedOrigins: [],
   allowedAddresses: [],
 };
@@ -38,7 +39,7 @@ const REQUEST = {
 const RULES = [{ methods: ["POST"] }, { methods: ["GET"], paths: ["/user", "/repos/acme/**"] }];
 
 const PRIVATE_KEY_HASH = hashPrivateKey(PRIVATE_KEY);
-const privateKeyHash = () => PRIVATE_KEY_HASH;
+const OPTIONS = { openPrivateKeyHash: () => PRIVATE_KEY_HASH, now: Date.now };
 const NAMES = ["example"];
 
 /**
@@ -54,7 +55,7 @@ export async function measureCallTokenCost(): Promise<CallTokenCost> {
   /** As `call/allowed-call.ts` does. Throws where the call would be refused. */
   function judge({ headers, rawHeaders, keys }: Asked): void {
     const { userId, proof } = callerFrom(callerFieldsOf({ headers, rawHeaders }, "127.0.0.1"), keys);
-    const decision = decideCaller({ application: APPLICATION, userId, proof, privateKeyHash, now: Date.now() });
+    const decision = decideCaller(OPTIONS, APPLICATION, { userId, proof });
     const token = proof.callToken?.token;
     const verdict = token?.rules && judgeRequest(token.rules, REQUEST);
     if (decision.result === "deny" || !isForProvider(token, NAMES) || verdict?.isAllowed === false) {

@@ -128,8 +128,8 @@ export const REQUEST_GUARDS: readonly Guard[] = [
     ['if (callerAuth === "PUBLIC_KEY") return undefined;', "if (true) return undefined;"],
     "applications/caller",
   ),
-  guard("allowed origins", ["!application.allowedOrigins.includes(proof.origin)", "false"], "applications/caller"),
-  guard("allowed addresses", ["!matcherOf(allowedAddresses)(proof.address)", "false"], "applications/caller"),
+  guard("allowed origins", ["!allowedOrigins.includes(origin)", "false"], "applications/caller"),
+  guard("allowed addresses", ["!matcherOf(allowedAddresses)(address)", "false"], "applications/caller"),
   guard("caller check is made", ["  requireCaller(options, application, call, decided);\n", ""], "protocols"),
   guard("disabled application", ['application?.state === "ACTIVE"', "application !== undefined"], "protocols"),
 

@@ -6,7 +6,7 @@ import {
   type CallerOptions,
   callerFieldsOf,
   callerFrom,
-  judgeCaller,
+  decideCaller,
   requireApplication,
   requireCallerIds,
 } from "../../applications/caller.js";
@@ -134,7 +134,7 @@ async function requireAgent(options: McpHandlerOptions, fields: CallerFields) {
   if (callToken === undefined || privateKeys.length > 0) throw noToken(privateKeys.length > 0);
   requireCallerIds(caller);
   const application = await requireApplication(options, caller);
-  const decision = judgeCaller(options, application, caller);
+  const decision = decideCaller(options, application, caller);
   if (decision.result === "allow") return { application, caller };
   const isPlace = decision.rule === "origin" || decision.rule === "address";
   throw new (isPlace ? PlaceRefusal : RelayError)("CALLER_NOT_ALLOWED", decision.message);
