@@ -190,19 +190,25 @@ const MAX_LENGTH = 2048;
  * scheme. It is compared as text (RFC 9700 section 4.1.3), so it must be in the form a URL parser returns.
  */
 export function parseRedirectUri(text: string): Parsed {
-  if (text.length > MAX_LENGTH) return { problem: `must have at most ${MAX_LENGTH} characters` };
-  if (PRIVATE_USE.test(text) && !text.includes("#")) return { value: text };
-  const url = /^https?:\/\/[\x21-\x7e]+$/.test(text) ? parseUrl(text) : undefined;
-  if (url === undefined) {
-    return { problem: "must be an https address, or one of an app's own scheme such as com.example.app:/connected" };
-  }
-  if (url.protocol === "http:" && !LOOPBACK.has(url.hostname)) {
+  if (PRIVATE_USE.test(text) && !text.includes("#") && text.length <= MAX_LENGTH) return { value: text };
+  const parsed = parseWebAddress(
+    text,
+    "an https address, or one of an app's own scheme such as com.example.app:/connected",
+  );
+  if ("problem" in parsed) return parsed;
+  const { href, protocol, hostname } = parsed.value;
+  if (protocol === "http:" && !LOOPBACK.has(hostname))
     return { problem: "must use https; http is allowed only for this machine, for development" };
-  }
-  if (text.includes("#") || url.username !== "" || url.password !== "") {
-    return { problem: "must not have a fragment, a user name or a password" };
-  }
-  return url.href === text ? { value: text } : { problem: `must be written as ${url.href}` };
+  return href === text ? { value: text } : { problem: `must be written as ${href}` };
+}
+
+/** Parses an http or https address of visible ASCII. @param what what it must be, for the problem. */
+export function parseWebAddress(text: string, what: string): Parsed<URL> {
+  if (text.length > MAX_LENGTH) return { problem: `must have at most ${MAX_LENGTH} characters` };
+  const url = /^https?:\/\/[\x21-\x7e]+$/.test(text) ? parseUrl(text) : undefined;
+  if (url === undefined) return { problem: `must be ${what}` };
+  const isBare = !text.includes("#") && url.username === "" && url.password === "";
+  return isBare ? { value: url } : { problem: "must not have a fragment, a user name or a password" };
 }
 
 /**

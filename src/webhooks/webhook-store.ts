@@ -1,7 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { isIP } from "node:net";
-import type { Parsed } from "../applications/application.js";
-import { parseUrl } from "../lib/parse-url.js";
+import { type Parsed, parseWebAddress } from "../applications/application.js";
 import type { AuditEntry } from "../model/audit.js";
 import { openSealed, type SealBinding, type Sealer, Secret } from "../sealing/seal.js";
 import { decideAddress } from "../upstream/address.js";
@@ -143,19 +142,14 @@ export function payloadFromEvent(type: WebhookEventType, subject: WebhookSubject
   });
 }
 
-const MAX_LENGTH = 2048;
-
 /**
  * Parses the address that an application's events are sent to: https, or http to this machine where that is allowed.
  * The addresses of a host name are checked when it is dialled.
  */
 export function parseWebhookUri(text: string, policy: { readonly allowLoopback: boolean }): Parsed {
-  if (text.length > MAX_LENGTH) return { problem: `must have at most ${MAX_LENGTH} characters` };
-  const url = /^https?:\/\/[\x21-\x7e]+$/.test(text) ? parseUrl(text) : undefined;
-  if (url === undefined) return { problem: "must be an https address" };
-  if (text.includes("#") || url.username !== "" || url.password !== "") {
-    return { problem: "must not have a fragment, a user name or a password" };
-  }
+  const parsed = parseWebAddress(text, "an https address");
+  if ("problem" in parsed) return parsed;
+  const url = parsed.value;
   if (url.href !== text && url.href !== `${text}/`) return { problem: `must be written as ${url.href}` };
   return hostProblem(url, policy) ?? { value: url.href };
 }

@@ -122,7 +122,7 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   ),
   guard(
     "redirect address: as the parser spells it",
-    ["return url.href === text ? { value: text } :", 'return url.href !== "" ? { value: text } :'],
+    ["return href === text ? { value: text } :", 'return href !== "" ? { value: text } :'],
     "applications/redirect-uri",
   ),
 

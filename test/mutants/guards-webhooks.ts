@@ -36,8 +36,8 @@ export const WEBHOOK_GUARDS: readonly Guard[] = [
   guard(
     "webhook: userinfo",
     [
-      'if (url === undefined) return { problem: "must be an https address" }; if (text.includes("#") || url.username !== "" || url.password !== ""',
-      'if (url === undefined) return { problem: "must be an https address" }; if (text.includes("#") || false',
+      'const isBare = !text.includes("#") && url.username === "" && url.password === "";',
+      'const isBare = !text.includes("#");',
     ],
     "webhooks/webhook-uri",
   ),
