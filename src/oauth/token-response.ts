@@ -138,13 +138,17 @@ export function numberFrom(value: unknown): number {
  * @param path undefined for the whole answer.
  */
 export function tokenResponseMember(answer: Members, path: string | undefined): Members {
-  let members = answer;
-  for (const name of path?.split(".") ?? []) {
-    const value = Object.hasOwn(members, name) ? members[name] : undefined;
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return answer;
-    members = value as Members;
+  const value = path === undefined ? answer : memberAt(answer, path);
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Members) : answer;
+}
+
+function memberAt(answer: unknown, path: string): unknown {
+  let value = answer;
+  for (const name of path.split(".")) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
+    value = (value as Members)[name];
   }
-  return members;
+  return value;
 }
 
 /**
@@ -168,11 +172,7 @@ export function toldMembersFrom(text: string): ToldMembers {
 /** Reads the members of an answer. */
 export function toldMembersOf(answer: unknown): ToldMembers {
   return (path) => {
-    let value = answer;
-    for (const name of path.split(".")) {
-      if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return "";
-      value = (value as Members)[name];
-    }
+    const value = memberAt(answer, path);
     return typeof value === "string" || typeof value === "number" ? String(value) : "";
   };
 }
