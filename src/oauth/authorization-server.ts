@@ -1,3 +1,5 @@
+import { createPrivateKey, randomUUID } from "node:crypto";
+import { SignJWT } from "jose";
 import type { ApplicationStore } from "../applications/application.js";
 import type { CallerOptions } from "../applications/caller.js";
 import type { Pending } from "../lib/process.js";
@@ -5,6 +7,7 @@ import { RelayError } from "../model/errors.js";
 import type { ValueTexts } from "../providers/connection-value.js";
 import { fillEndpoint } from "../providers/endpoint.js";
 import {
+  type Assertion,
   hasOwnPage,
   isSelfSigned,
   KEY_VALUES,
@@ -12,8 +15,7 @@ import {
   type Provider,
   type ProviderCatalog,
 } from "../providers/provider.js";
-import type { Sealer } from "../sealing/seal.js";
-import { type SignedAssertion, signAssertion, withoutKey } from "./assertion.js";
+import { type Sealer, Secret } from "../sealing/seal.js";
 import type { Connection, ConnectionStore, ServedConnection } from "./connection.js";
 import { boundValuesOf, filledParameters, withAnswer } from "./connection-values.js";
 import { connectAgain, isGrantKind, isOfClient, isOfKind, lacksSecret, secretsIn } from "./credentials.js";
@@ -119,6 +121,51 @@ export async function findAuthorizationServer(
 }
 
 type Ask = NonNullable<RefreshTarget["grant"]>["ask"];
+
+/** A signed assertion and its expiry, in seconds since the epoch. */
+interface SignedAssertion {
+  readonly assertion: Secret;
+  readonly expiresAtS: number;
+}
+
+/** How far the provider's clock may lag behind ours, in seconds: `iat` is set back by this much. */
+const CLOCK_LEEWAY_S = 30;
+
+/**
+ * Signs a JWT assertion (RFC 7523 section 3). Rejects when the key is missing or does not fit the algorithm, which
+ * happens when the connection was stored under a different definition.
+ *
+ * @param texts values for the templates; a member whose value is missing is left out.
+ * @param now milliseconds since the epoch.
+ */
+async function signAssertion(
+  { algorithm, header, claims, lifetimeSeconds, jti }: Assertion,
+  key: Secret | undefined,
+  texts: ValueTexts,
+  now: number,
+): Promise<SignedAssertion> {
+  if (key === undefined) throw new TypeError("There is no key to sign with.");
+  const iat = Math.floor(now / 1000) - CLOCK_LEEWAY_S;
+  const exp = iat + lifetimeSeconds;
+  const payload = { ...known(claims, texts), iat, exp, ...(jti && { jti: randomUUID() }) };
+  const signer = new SignJWT(payload).setProtectedHeader({ ...known(header, texts), typ: "JWT", alg: algorithm });
+  const assertion = new Secret(await signer.sign(keyFrom(key, algorithm)));
+  return { assertion, expiresAtS: exp };
+}
+
+function known(members: Assertion["claims"], texts: ValueTexts): Record<string, string> {
+  return Object.fromEntries(Object.entries(filledParameters(members, texts)).filter(([, text]) => text !== ""));
+}
+
+function keyFrom(key: Secret, algorithm: Assertion["algorithm"]) {
+  if (algorithm === "HS256") return Buffer.from(key.reveal(), "hex");
+  return createPrivateKey({ key: Buffer.from(key.reveal(), "base64"), format: "der", type: "pkcs8" });
+}
+
+/** Values that may go into requests: all except the key, which is only used to sign. */
+function withoutKey({ [KEY_VALUES.key]: _key, ...texts }: ValueTexts): ValueTexts {
+  return texts;
+}
 
 /** Wraps an access token that the relay has signed itself in the answer that a token endpoint would give. */
 function answerFrom({ assertion, expiresAtS }: SignedAssertion, now: number): TokenEndpointAnswer {
