@@ -183,7 +183,8 @@ function ofGrant({ grant }: RefreshTarget, verdict: TokenVerdict): TokenVerdict 
   if (verdict.kind === "granted") return { ...verdict, tokens: { ...verdict.tokens, refreshToken: undefined } };
   if (verdict.kind === "failed") return { ...verdict, refreshToken: undefined };
   if (verdict.kind === "misconfigured" && grant.isOwnClient) return { ...verdict, kind: "ended" };
-  return verdict.kind === "ended" && !grant.isOwnClient ? { ...verdict, kind: "misconfigured" } : verdict;
+  if (verdict.kind !== "ended" || grant.isOwnClient) return verdict;
+  return { ...verdict, kind: "misconfigured", answer: "invalid_client" };
 }
 
 /**

@@ -179,10 +179,7 @@ export const CONNECT_GUARDS: readonly Guard[] = [
   ),
   guard(
     "refused grant: the operator's to mend",
-    [
-      'return verdict.kind === "ended" && !grant.isOwnClient ? { ...verdict, kind: "misconfigured" } : verdict;',
-      "return verdict;",
-    ],
+    ['if (verdict.kind !== "ended" || grant.isOwnClient) return verdict;', "if (true) return verdict;"],
     "oauth/client-credentials",
   ),
   guard(
