@@ -198,15 +198,18 @@ export function revealed(secrets: ReturnType<typeof secretsIn>): ValueTexts {
 
 /**
  * Whether the connection has a client of its own: then the client secret is among its secrets. When no secret may be
- * opened, any client id other than the application's counts as the connection's own.
+ * opened, any client id other than the application's counts as the connection's own, unless its last failure was with
+ * the application's: the id of that is stored, too, and may be that of an earlier one.
  */
 function isOwnClient(
-  { originParameters }: ServedConnection,
+  { originParameters, trouble }: ServedConnection,
   secrets: ReturnType<typeof secretsIn> | undefined,
   registered: StoredOAuthClient | undefined,
 ): boolean {
   if (secrets !== undefined) return Object.hasOwn(secrets, "client_secret");
-  return Object.hasOwn(originParameters, "client_id") && originParameters["client_id"] !== registered?.clientId;
+  const isOther =
+    Object.hasOwn(originParameters, "client_id") && originParameters["client_id"] !== registered?.clientId;
+  return isOther && !trouble?.clientUpdatedAt;
 }
 
 /** @param sealer undefined: no secret is opened. */

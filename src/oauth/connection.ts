@@ -61,7 +61,7 @@ export interface Connection extends ConnectionKey {
 
 /** What finding the authorization server of a connection needs; the connection need not be stored yet. */
 export type ServedConnection = Pick<Connection, "id" | "applicationId" | "providerName" | "originParameters"> &
-  Partial<Pick<Connection, "userId" | "tokenType" | "refreshToken">>;
+  Partial<Pick<Connection, "userId" | "tokenType" | "refreshToken" | "trouble">>;
 
 /** A deleted connection, with every token that its provider may still accept. */
 export interface DeletedConnection extends Connection {

@@ -364,6 +364,20 @@ describe("the token of a client", () => {
     expect(await callAs("own", another)).toMatchObject({ errorType: "REAUTHORIZATION_REQUIRED" });
   });
 
+  it("is explained as refused when it is, although the connection was made with an earlier client", async () => {
+    const machine = await harness.createApplication();
+    const key = keyOf("earlier", machine, "cc-refused");
+    const { calls, connections } = createAdminClients(harness);
+    const [, send] = createCallers(harness.url)[0] as readonly [string, Caller];
+    const call = { ...key, call: { url: `${odd.origin}/v1`, method: "GET" } };
+    await harness.putClient(machine, "cc-refused", client);
+    await connections.putConnection(key);
+    await harness.putClient(machine, "cc-refused", { ...client, client_id: "later" });
+    // The second one waits for the next try.
+    for (let at = 0; at < 2; at++) expect(await send(call)).toMatchObject({ errorType: "PROVIDER_MISCONFIGURED" });
+    expect((await calls.explainCall({ call })).refusal).toMatchObject({ errorType: "PROVIDER_MISCONFIGURED" });
+  });
+
   it("is not sent empty when the user connects again while another one is got after a 401", async () => {
     race = async () => {};
     await put("raced", own(), "cc-racing");
