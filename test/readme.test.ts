@@ -104,13 +104,19 @@ describe("the README's commands", () => {
 
   it("call the demo from TypeScript as it stands", async () => {
     const programs = blocksOf("the demo", "ts");
-    const file = resolve("dist/readme-example.mts");
-    const printed: string[] = [];
-    for (const program of programs) {
-      writeFileSync(file, here(program));
-      printed.push((await run("npx", ["tsx", file]).finally(() => rmSync(file))).stdout);
-    }
-    expect(printed).toEqual([expect.stringMatching(/^200 \[ \{ id: 1, /), "200 application/json\n"]);
+    const printed = await Promise.all(
+      programs.map(async (program, at) => {
+        const file = resolve(`dist/readme-example-${at}.mts`);
+        writeFileSync(file, here(program));
+        return (await run("npx", ["tsx", file]).finally(() => rmSync(file))).stdout;
+      }),
+    );
+    expect(printed).toEqual([
+      expect.stringMatching(/^200 \[ \{ id: 1, /),
+      "200 application/json\n",
+      expect.stringMatching(/^200 \{\s+sub: /),
+      expect.stringMatching(/^\{\s+sub: /),
+    ]);
   });
 
   it("set up an application and a connection", async () => {

@@ -81,7 +81,7 @@ const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
   ],
   "docs/providers.md": [/^googledrive [\s\S]*^amplitude [\s\S]*api\.github\.com[\s\S]*^github: ok/m],
   "docs/scaling.md": [/is up to date/, /applications +1/],
-  "docs/contributing.md": [/^example\.json: ok \(example\)\n {2}connect: ok\n {2}refresh: ok\n/],
+  "CONTRIBUTING.md": [/^example\.json: ok \(example\)\n {2}connect: ok\n {2}refresh: ok\n/],
 };
 
 describe("the commands in", () => {

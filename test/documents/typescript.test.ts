@@ -18,7 +18,7 @@ declare module "@octokit/rest" {
 
 const CONFIG = "docs/examples/tsconfig.json";
 
-const blocks = [...documentPaths(), "client/README.md"]
+const blocks = documentPaths()
   .flatMap(readBlocks)
   .filter(({ language }) => language === "ts")
   .map(({ document, line, text }) => ({ name: `${document}:${line}`, text }));

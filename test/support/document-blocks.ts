@@ -22,6 +22,7 @@ export function documentPaths(): string[] {
     "SECURITY.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "client/README.md",
     ...inDocs.map((path) => join("docs", path)).sort(),
   ];
 }
