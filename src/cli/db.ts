@@ -28,7 +28,7 @@ import { configFromEnvironment, loadSealer, noDatabase } from "./open-store.js";
 export function addDb(program: Command): void {
   addGroup(program, {
     usage: "db",
-    about: "Back up, migrate or copy the database, or rehearse its recovery.",
+    about: "Manage the database: back it up, rehearse its recovery, migrate or copy it.",
     examples: ["relay db backup relay-monday.db", "relay db copy --from sqlite:data/relay.db"],
     commands: [addDbBackup, addDbDrill, addDbMigrate, addDbCopy],
   });
