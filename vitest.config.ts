@@ -34,7 +34,7 @@ const SDKS = ["test/sdks/**"];
 const MATRICES = ["test/postgres/{,stream-}protocols.test.ts"];
 /** Those of the usual tests that try a thin slice of a matrix there, and all of it here (`test/support/long.ts`). */
 const THIN = [
-  "test/cli/{serve,config,call,db,db-backup}.test.ts",
+  "test/cli/{serve,config,call,connect,connection-bulk,db,db-backup,db-drill}.test.ts",
   "test/{call/large-answer,oauth/long-verdicts,tenancy,console/snippets,regress/unread-answers*}.test.ts",
 ];
 /** Where processes, browsers and servers are waited for: what begins last of these would be waited for alone. */

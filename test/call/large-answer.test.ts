@@ -67,7 +67,7 @@ function bytesFrom(data: AnswerData): Buffer {
 describe("answerFromUpstream(): a token in a large body", () => {
   it.each(CUTS)("is found across byte $cut, raw and in base64", async ({ cut, size }) => {
     for (const spelled of [TOKEN, Buffer.from(TOKEN).toString("base64")]) {
-      for (const before of [1, 8, spelled.length - 1]) {
+      for (const before of thin([1, 8, spelled.length - 1], 2)) {
         const body = Buffer.alloc(size, " ");
         body.write(spelled, cut - before);
         for (const [type, bytes] of [
@@ -105,7 +105,7 @@ describe("answerFromUpstream(): a token in a large body", () => {
   });
 
   it("is taken out wherever it stands, as from a small body", async () => {
-    const body = Buffer.from(`[${`"${TOKEN}",`.repeat(30_000)}"${encodeURIComponent(TOKEN)}"]`);
+    const body = Buffer.from(`[${`"${TOKEN}",`.repeat(12_000)}"${encodeURIComponent(TOKEN)}"]`);
     for (const type of ["application/json", "text/html", "image/png"]) {
       expect(bytesFrom(await dataOf(type, inPieces(body, 7, 70_001))).equals(redactor.bytes(body))).toBe(true);
     }
@@ -174,10 +174,11 @@ describe("answerFromUpstream(): a large body", () => {
   )("is decoded as a small one is: %s", async (_what, charset, body) => {
     const type = charset === undefined ? "text/plain" : `text/plain; charset=${charset}`;
     const json = charset === undefined ? "application/json" : `application/json; charset=${charset}`;
-    for (let shift = 0; shift < 4; shift++) {
+    for (const shift of thin([0, 1, 2, 3], 3)) {
       const shifted = Buffer.concat([body.subarray(0, 8), Buffer.alloc(shift, "x"), body.subarray(8)]);
       const text = decodeText(shifted, charset);
-      for (const pieces of [bytesOf(shifted), inPieces(shifted, 1, 1), inPieces(shifted, 2, 60_001)]) {
+      const inBytes = shift === 0 ? [inPieces(shifted, 1, 1)] : [];
+      for (const pieces of [bytesOf(shifted), inPieces(shifted, 2, 60_001), ...inBytes]) {
         const data = await dataOf(type, pieces);
         expect(rowOf(data).data === text).toBe(true);
         expect(bytesFrom(await dataOf(json, pieces)).equals(bytesFrom(data))).toBe(true);

@@ -9,6 +9,8 @@ const TOKEN = "CANARY_0123456789abcdefghijklmnopqrstuvwxyz";
 let harness: Harness;
 let provider: RawProvider;
 let application: TestApplication;
+let callers: ReturnType<typeof createCallers>;
+let streamCallers: ReturnType<typeof createStreamCallers>;
 
 /** Echoes the token, or the part of it that is asked for, under the type that the path names. */
 beforeAll(async () => {
@@ -32,6 +34,8 @@ beforeAll(async () => {
     );
   });
   harness = await startHarness({ providers: [{ name: "raw", apiOrigins: [provider.origin] }] });
+  callers = createCallers(harness.url);
+  streamCallers = createStreamCallers(harness.url);
   application = await harness.createApplication();
   await harness.connect(application, "u", { providerName: "raw", accessToken: TOKEN });
 });
@@ -57,34 +61,34 @@ describe("a caller's Range", () => {
     "multipart/byteranges; boundary=x",
   ])("gets no part of a text of type %j, on any surface", async (type) => {
     for (const range of ["bytes=0-40", "bytes=41-", "bytes=30-30"]) {
-      for (const [protocol, call] of createCallers(harness.url)) {
+      for (const [protocol, call] of callers) {
         const row = await call(callOf(type, range));
         expect(row, protocol).toMatchObject({ statusCode: 400, errorType: "CALL_FORMAT_ERROR" });
         expect(row["inernalError"], protocol).toContain("headers.Range");
         expect(row["data"], protocol).toBeUndefined();
       }
-      for (const [protocol, call] of createStreamCallers(harness.url)) {
+      for (const [protocol, call] of streamCallers) {
         expect(JSON.stringify(await call(callOf(type, range))), protocol).toContain("CALL_FORMAT_ERROR");
       }
     }
   });
 
   it.each(["Request-Range", "x-ms-range"])("gets none under the name %s", async (name) => {
-    for (const [protocol, call] of createCallers(harness.url)) {
+    for (const [protocol, call] of callers) {
       const row = await call(callOf("text/plain", "bytes=20-40", name));
       expect(row, protocol).toMatchObject({ statusCode: 400, errorType: "CALL_FORMAT_ERROR" });
     }
-    for (const [protocol, call] of createStreamCallers(harness.url)) {
+    for (const [protocol, call] of streamCallers) {
       expect(JSON.stringify(await call(callOf("text/plain", "bytes=20-40", name))), protocol).toContain(
         "CALL_FORMAT_ERROR",
       );
     }
-    const [[, rest]] = createCallers(harness.url) as [ReturnType<typeof createCallers>[0]];
+    const [[, rest]] = callers as [(typeof callers)[0]];
     expect(await rest(callOf("image/png", "bytes=0-3", name))).toMatchObject({ statusCode: 206 });
   });
 
   it("gets a part of what is no text, and all of a text as any call does", async () => {
-    const [[, rest]] = createCallers(harness.url) as [ReturnType<typeof createCallers>[0]];
+    const [[, rest]] = callers as [(typeof callers)[0]];
     const part = await rest(callOf("image/png", "bytes=0-3"));
     expect(part).toMatchObject({ statusCode: 206, data: Buffer.from('{"au').toString("base64") });
     expect((await rest(callOf("application/json")))["data"]).toEqual({ authorization: "Bearer [redacted]" });
@@ -97,8 +101,8 @@ describe("a caller's Range", () => {
   });
 
   it("leaves the provider's socket in order when its answer is refused", async () => {
-    const [[, rest]] = createCallers(harness.url) as [ReturnType<typeof createCallers>[0]];
-    const [, raw] = createStreamCallers(harness.url)[0] as ReturnType<typeof createStreamCallers>[0];
+    const [[, rest]] = callers as [(typeof callers)[0]];
+    const [, raw] = streamCallers[0] as (typeof streamCallers)[0];
     for (let turn = 0; turn < 5; turn++) {
       await raw(callOf("text/plain", "bytes=0-20"));
       expect((await rest(callOf("application/json")))["data"]).toEqual({ authorization: "Bearer [redacted]" });

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import type { Application } from "../../src/applications/application.js";
 import type { StoredOAuthClient } from "../../src/oauth/oauth-client.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
+import { thin } from "../support/long.js";
 import { type Sandbox, startSandbox } from "../support/sandbox.js";
 import { type CliFolder, type Env, prepareOnce, startServiceHere } from "./run-relay.js";
 
@@ -266,11 +267,13 @@ describe("relay connection refresh", () => {
       Promise.race([ended, once(stderr, "data").then(([note]) => expect(String(note)).toMatch(/^Waiting up to 10 s/))]);
 
     // As a terminal, a shell and npm may send them for one keypress, or a system that ends a session.
-    it.each([
-      ["SIGINT", "SIGTERM"],
-      ["SIGTERM", "SIGHUP"],
-      ["SIGHUP", "SIGINT"],
-    ] as const)("keeps the next refresh token, for %s and %s at once", async (...signals) => {
+    it.each(
+      thin([
+        ["SIGINT", "SIGTERM"],
+        ["SIGTERM", "SIGHUP"],
+        ["SIGHUP", "SIGINT"],
+      ]),
+    )("keeps the next refresh token, for %s and %s at once", async (...signals) => {
       const { show } = await refreshing((child, ended) => {
         for (const signal of signals) child.kill(signal);
         return waitingOf(child, ended);

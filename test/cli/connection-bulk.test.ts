@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { transferBinding } from "../../src/admin/export-connections.js";
 import { loadKeyring } from "../../src/sealing/keyring.js";
 import { createSealer } from "../../src/sealing/seal.js";
+import { thin } from "../support/long.js";
 import { createTestDatabase, POSTGRES_URL } from "../support/postgres.js";
 import { type CliFolder, createFolder, finished } from "./run-relay.js";
 
@@ -116,7 +117,7 @@ const newKey = async (relay: Relay) => {
   return file;
 };
 
-describe.each(["SQLite", ...(POSTGRES_URL === undefined ? [] : ["PostgreSQL"])] as ("SQLite" | "PostgreSQL")[])(
+describe.each(thin(["SQLite", ...(POSTGRES_URL === undefined ? [] : (["PostgreSQL"] as const))]))(
   "relay connection import into %s",
   (database) => {
     it("stores connections of each kind, and says nothing beside the counts where no person looks", async () => {

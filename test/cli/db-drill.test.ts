@@ -12,6 +12,7 @@ import { migratePostgres } from "../../src/store/postgres.js";
 import { createPool } from "../../src/store/postgres-pool.js";
 import { createSession } from "../../src/store/postgres-session.js";
 import { POSTGRES_MIGRATIONS } from "../../src/store/schema.js";
+import { thin } from "../support/long.js";
 import { createTestDatabase, POSTGRES_URL } from "../support/postgres.js";
 import { type CliFolder, prepareOnce } from "./run-relay.js";
 
@@ -124,12 +125,17 @@ describe("relay db drill", () => {
 
   const DRILL = (path: string) => ["db", "drill", "--folder", path];
   const BACKUP = () => ["db", "backup", "copy.db"];
-  it.each<[string, NodeJS.Signals, number, (path: string) => string[]]>([
-    ["db drill", "SIGINT", 1, DRILL],
-    ["db drill", "SIGTERM", 0, DRILL],
-    ["db backup", "SIGINT", 1, BACKUP],
-    ["db backup", "SIGTERM", 0, BACKUP],
-  ])(
+  it.each(
+    thin(
+      [
+        ["db drill", "SIGINT", 1, DRILL],
+        ["db drill", "SIGTERM", 0, DRILL],
+        ["db backup", "SIGINT", 1, BACKUP],
+        ["db backup", "SIGTERM", 0, BACKUP],
+      ],
+      3,
+    ),
+  )(
     "%s ends for %s when its copy has %i bytes or more, and leaves nothing of it but what is another's",
     async (_, signal, bytes, argsIn) => {
       const { folder } = await filled();

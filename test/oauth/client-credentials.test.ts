@@ -13,6 +13,7 @@ import {
 } from "../support/authorization-server.js";
 import { type Caller, createCallers } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { thin } from "../support/long.js";
 import { type RecordingProvider, startRecordingProvider } from "../support/recording-provider.js";
 
 let server: AuthorizationServer;
@@ -117,10 +118,12 @@ const own = () => ({
 });
 const tokenRequests = () => server.tokenRequests.filter((grant) => grant.startsWith("client_credentials")).length;
 
-describe.each([
-  ["connect", "REST"],
-  ["grpc", "gRPC"],
-] as const)("a connection with a client of its own, put over %s and called over %s", (protocol, surface) => {
+describe.each(
+  thin([
+    ["connect", "REST"],
+    ["grpc", "gRPC"],
+  ]),
+)("a connection with a client of its own, put over %s and called over %s", (protocol, surface) => {
   let connections: AdminClients["connections"];
   let call: Caller;
   beforeAll(() => {

@@ -15,6 +15,7 @@ import {
 } from "../support/authorization-server.js";
 import { type Caller, createCallers } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { thin } from "../support/long.js";
 import { type RecordingProvider, startRecordingProvider } from "../support/recording-provider.js";
 import { startWebhookReceiver } from "../support/webhook-receiver.js";
 
@@ -171,10 +172,12 @@ async function expire(userId: string, providerName = "jb"): Promise<void> {
   await harness.store.connections.put({ ...stored, obtainedAt: 1, expiresAt: 2 }, Date.now());
 }
 
-describe.each([
-  ["connect", "REST"],
-  ["grpc", "gRPC"],
-] as const)("a connection with a signing key, put over %s and called over %s", (protocol, surface) => {
+describe.each(
+  thin([
+    ["connect", "REST"],
+    ["grpc", "gRPC"],
+  ]),
+)("a connection with a signing key, put over %s and called over %s", (protocol, surface) => {
   let connections: AdminClients["connections"];
   let call: Caller;
   beforeAll(() => {

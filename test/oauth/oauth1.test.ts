@@ -11,6 +11,7 @@ import { openBrowser } from "../pages/browser.js";
 import { BACK, begin as beginAt, linkTo, startAt, storedOf } from "../pages/flow.js";
 import { type Caller, createCallers } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { thin } from "../support/long.js";
 import { type SignedProvider, startSignedProvider } from "../support/oauth1-provider.js";
 import { createTestDatabase } from "../support/postgres.js";
 
@@ -73,10 +74,12 @@ async function connect(userId: string, query: Readonly<Record<string, string>> =
   return (await browser.visit(await agree(location))).location;
 }
 
-describe.each([
-  ["connect", "REST"],
-  ["grpc", "gRPC"],
-] as const)("a connection that is administered over %s and called over %s", (protocol, surface) => {
+describe.each(
+  thin([
+    ["connect", "REST"],
+    ["grpc", "gRPC"],
+  ]),
+)("a connection that is administered over %s and called over %s", (protocol, surface) => {
   let connections: AdminClients["connections"];
   let call: Caller;
   beforeAll(async () => {
