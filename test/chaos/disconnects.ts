@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { createRandom, pick } from "../support/random.js";
 import { textOf } from "./expiries.js";
 import type { PartOptions, PartReport } from "./part.js";
-import { createRandom, pick } from "./random.js";
 import { requireListening } from "./require-listening.js";
 import { startWorld, type World } from "./world.js";
 

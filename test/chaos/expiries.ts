@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { createRandom } from "../support/random.js";
 import type { PartOptions, PartReport } from "./part.js";
-import { createRandom } from "./random.js";
 import { requireListening } from "./require-listening.js";
 import { startWorld, type World } from "./world.js";
 

@@ -1,4 +1,4 @@
-import { pick } from "./random.js";
+import { pick } from "../support/random.js";
 import type { RelayProcess } from "./relay-process.js";
 import type { World } from "./world.js";
 

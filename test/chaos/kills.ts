@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { createRandom, pick } from "../support/random.js";
 import { textOf } from "./expiries.js";
 import { createFleet, type Fleet } from "./fleet.js";
 import { createLosses, type Losses } from "./losses.js";
 import type { PartOptions, PartReport } from "./part.js";
-import { createRandom, pick } from "./random.js";
 import { startWorld, type World } from "./world.js";
 
 const PROCESSES = 4;

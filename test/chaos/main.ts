@@ -1,9 +1,9 @@
+import { parseSelection, type Selection, usageOf } from "../support/selection.js";
 import { createBuild } from "./build.js";
 import { runDisconnects } from "./disconnects.js";
 import { runExpiries } from "./expiries.js";
 import { runKills, runShortLives } from "./kills.js";
 import { runOperations } from "./operations.js";
-import { type ChaosOptions, type PartName, parseChaosOptions, USAGE } from "./options.js";
 import { runOutages, runPostgresOutages } from "./outages.js";
 import type { PartOptions, PartReport } from "./part.js";
 import { runPostgres } from "./postgres.js";
@@ -11,6 +11,25 @@ import { runStops } from "./stops.js";
 import { runTerminations } from "./terminations.js";
 import { runVerdicts } from "./verdicts.js";
 import { runWorkers } from "./workers.js";
+
+/** Parts in the order they run, with the count that each has of its own. */
+const DEFAULT_COUNTS = {
+  expiries: 40,
+  kills: 300,
+  "short-lives": 150,
+  stops: 3,
+  disconnects: 500,
+  terminations: 1,
+  postgres: 200,
+  operations: 20,
+  outages: 200,
+  "outages-postgres": 200,
+  verdicts: 40,
+  workers: 10,
+} as const;
+
+/** The name of a part: what it counts. */
+type PartName = keyof typeof DEFAULT_COUNTS;
 
 const PARTS: Readonly<Record<PartName, (script: string, options: PartOptions) => Promise<PartReport>>> = {
   expiries: runExpiries,
@@ -39,11 +58,13 @@ void main(process.argv.slice(2)).then((exitCode) => {
  * Exit code 0 when nothing was found, 1 when something was, 2 for a wrong command line.
  */
 async function main(args: readonly string[]): Promise<number> {
-  let options: ChaosOptions;
+  let options: Selection<PartName>;
   try {
-    options = parseChaosOptions(args);
+    options = parseSelection(args, DEFAULT_COUNTS);
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : error}\n${USAGE}`);
+    process.stderr.write(
+      `${error instanceof Error ? error.message : error}\n${usageOf("npm run chaos", DEFAULT_COUNTS)}`,
+    );
     return 2;
   }
   process.stdout.write(`seed ${options.seed}\n`);

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import Database from "better-sqlite3";
 import { request } from "undici";
+import { createRandom } from "../support/random.js";
 import type { PartOptions, PartReport } from "./part.js";
-import { createRandom } from "./random.js";
 import { requireListening } from "./require-listening.js";
 import { startWorld, type World } from "./world.js";
 

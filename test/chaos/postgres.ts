@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { type PostgresServer, startPostgresServer } from "../support/postgres-server.js";
+import { createRandom } from "../support/random.js";
 import { textOf } from "./expiries.js";
 import type { PartOptions, PartReport } from "./part.js";
-import { createRandom } from "./random.js";
 import { requireListening } from "./require-listening.js";
 import { startWorld, type World } from "./world.js";
 import type { WorldDatabase } from "./world-database.js";

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { freePort } from "../support/free-port.js";
+import { createRandom } from "../support/random.js";
 import { textOf } from "./expiries.js";
 import type { PartOptions, PartReport } from "./part.js";
-import { createRandom } from "./random.js";
 import { requireListening } from "./require-listening.js";
 import { startWorld, type World } from "./world.js";
 

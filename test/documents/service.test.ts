@@ -1,15 +1,52 @@
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { documentPaths, readBlocks } from "../support/document-blocks.js";
+import { type DocumentBlock, documentPaths, readBlocks } from "../support/document-blocks.js";
 import { freePort } from "../support/free-port.js";
 import { createTestDatabase, POSTGRES_URL } from "../support/postgres.js";
-import { SERVICE_MARKS, scriptFromBlocks } from "./service-script.js";
 
 const run = promisify(execFile);
+const RELAY = resolve("dist/src/cli/relay.js");
+
+/** Marks of blocks that are run one after another in one folder, with the service as the mark says. */
+const SERVICE_MARKS = ["run with the service running", "run with the service stopped", "run with PostgreSQL"];
+
+/**
+ * One shell script of a document's blocks, in their order: before each the service is started or stopped as its mark says,
+ * and its line is printed, so that the output tells where it came from.
+ */
+function scriptFromBlocks(blocks: readonly DocumentBlock[], replace: (text: string) => string): string {
+  const parts = blocks.map(({ line, mark, text }) => {
+    const service = mark === "run with the service running" ? "start_service" : "stop_service";
+    return `${service}\necho "::line ${line}::"\n${replace(text)}`;
+  });
+  return [PRELUDE, ...parts, "stop_service"].join("\n");
+}
+
+/** The service logs to its standard output: the script reads on at "listening", and to the end when it has been stopped. */
+const PRELUDE = `set -euo pipefail
+service=
+start_service() {
+  [ -z "$service" ] || return 0
+  exec 9< <(exec node '${RELAY}' serve)
+  service=$!
+  local line
+  while read -r line <&9; do case "$line" in *'"listening"'*) return 0 ;; esac; done
+  echo "the service did not start" >&2
+  return 1
+}
+stop_service() {
+  [ -n "$service" ] || return 0
+  kill -TERM "$service"
+  cat <&9 > /dev/null
+  exec 9<&-
+  service=
+}
+trap stop_service EXIT
+`;
 /** A document has a dozen commands, each a process of its own. */
 const TIMEOUT_MS = 120_000;
 

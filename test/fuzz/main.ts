@@ -1,5 +1,17 @@
+import { parseSelection, type Selection, usageOf } from "../support/selection.js";
 import type { Campaign, CampaignResult } from "./campaign.js";
-import { type CampaignName, type FuzzOptions, parseFuzzOptions, USAGE } from "./options.js";
+
+/** Campaigns in the order they run, with the least number of inputs of each. */
+const DEFAULT_COUNTS = {
+  urls: 6_000,
+  cases: 20_000,
+  answers: 10_000,
+  raw: 20_000,
+  refresh: 20_000,
+  tokens: 20_000,
+} as const;
+
+type CampaignName = keyof typeof DEFAULT_COUNTS;
 
 /** Loaded when they run, so that one that is being worked on does not stop the others. */
 const CAMPAIGNS: Readonly<Record<CampaignName, () => Promise<Campaign>>> = {
@@ -20,11 +32,13 @@ void main(process.argv.slice(2)).then((exitCode) => {
 
 /** 0 when nothing was found, 1 when something was, 2 for a wrong command line. */
 async function main(args: readonly string[]): Promise<number> {
-  let options: FuzzOptions;
+  let options: Selection<CampaignName>;
   try {
-    options = parseFuzzOptions(args);
+    options = parseSelection(args, DEFAULT_COUNTS);
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : error}\n${USAGE}`);
+    process.stderr.write(
+      `${error instanceof Error ? error.message : error}\n${usageOf("npm run fuzz", DEFAULT_COUNTS)}`,
+    );
     return 2;
   }
   process.stdout.write(`seed ${options.seed}\n`);

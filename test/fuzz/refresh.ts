@@ -1,5 +1,5 @@
-import { createRandom } from "../chaos/random.js";
 import { createModel } from "../refresh-model/model.js";
+import { createRandom } from "../support/random.js";
 import type { CampaignOptions, CampaignResult } from "./campaign.js";
 
 /** Things that may go wrong in one run. */

@@ -1,4 +1,4 @@
-import { createRandom, type Random } from "../stress/random.js";
+import { below, createRandom, pick, type Random } from "../support/random.js";
 
 /** What a reader of an answer may do to a text. */
 type Undo = (text: string) => string;
@@ -16,9 +16,9 @@ const AROUND = [...PLAIN, "\\", "%", "%4", "%%3", "\\u00", "\\u004", "100%", "\\
 /** Spells a token in one of the ways that JSON parsers, form decoders and base64 decoders undo, the same for a seed. */
 export function spelledToken(token: string, seed: number): SpelledToken {
   const random = createRandom(seed);
-  let text = random.below(2) === 0 ? token : inBase64(random, token);
+  let text = below(random, 2) === 0 ? token : inBase64(random, token);
   const steps: Undo[] = [];
-  const most = random.below(3);
+  const most = below(random, 3);
   while (steps.length < most) {
     const [spell, undo] = pick(
       random,
@@ -76,31 +76,31 @@ function eachOf(text: string, spell: (one: string) => string): string {
 
 function jsonOf(random: Random, one: string): string {
   const written = JSON.stringify(one).slice(1, -1);
-  if (written === one && random.below(3) > 0) return one === "/" && random.below(2) === 0 ? "\\/" : one;
-  return random.below(2) === 0 && written !== one ? written : `\\u${hexOf(random, one, 4)}`;
+  if (written === one && below(random, 3) > 0) return one === "/" && below(random, 2) === 0 ? "\\/" : one;
+  return below(random, 2) === 0 && written !== one ? written : `\\u${hexOf(random, one, 4)}`;
 }
 
 function percentOf(random: Random, one: string): string {
-  if (one !== "%" && random.below(3) > 0) return one;
+  if (one !== "%" && below(random, 3) > 0) return one;
   return one.charCodeAt(0) < 0x80 ? `%${hexOf(random, one, 2)}` : one;
 }
 
 function hexOf(random: Random, one: string, digits: number): string {
   const hex = one.charCodeAt(0).toString(16).padStart(digits, "0");
-  return eachOf(hex, (digit) => (random.below(2) === 0 ? digit.toUpperCase() : digit));
+  return eachOf(hex, (digit) => (below(random, 2) === 0 ? digit.toUpperCase() : digit));
 }
 
 /** At any alignment, in either alphabet, in lines or not, and perhaps once more. */
 function inBase64(random: Random, token: string): string {
-  const lead = (length: number) => "x".repeat(random.below(length));
+  const lead = (length: number) => "x".repeat(below(random, length));
   const written = pick(random, [token, token.replaceAll("/", "\\/"), encodeURIComponent(token)]);
-  const encoding = random.below(2) === 0 ? "base64" : "base64url";
-  if (random.below(4) === 0) {
+  const encoding = below(random, 2) === 0 ? "base64" : "base64url";
+  if (below(random, 4) === 0) {
     const inner = Buffer.from(`${lead(4)}${token}${lead(4)}`).toString("base64");
     return Buffer.from(`${lead(4)}${inner}${lead(4)}`).toString(encoding);
   }
   const encoded = Buffer.from(`${lead(60)}${written}${lead(60)}`).toString(encoding);
-  if (random.below(2) === 0) return encoded;
+  if (below(random, 2) === 0) return encoded;
   const width = pick(random, [2, 3, 4, 10, 64, 76]);
   return (encoded.match(new RegExp(`.{1,${width}}`, "g")) ?? []).join(pick(random, ["\n", "\r\n", "\n  ", "\r\n\t"]));
 }
@@ -111,8 +111,4 @@ function fromBase64(text: string): string[] {
   return parts.flatMap((part) =>
     [0, 1, 2, 3].map((from) => Buffer.from(part.slice(from), "base64").toString("latin1")),
   );
-}
-
-function pick<Value>(random: Random, values: readonly Value[]): Value {
-  return values[random.below(values.length)] as Value;
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createRandom } from "../chaos/random.js";
+import { createRandom } from "../support/random.js";
 import { createModel, type Model } from "./model.js";
 
 let model: Model;

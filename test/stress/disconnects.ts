@@ -4,12 +4,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { RelayService } from "../../gen/relay/v1/relay_pb.js";
+import { below, createRandom, type Random } from "../support/random.js";
 import { type ChildRelay, startChildRelay } from "./child-relay.js";
 import { type GateProvider, startGateProvider } from "./gate-provider.js";
 import { startLabelProvider } from "./label-provider.js";
 import { textOf } from "./normal-calls.js";
 import { holdsWithin } from "./poll.js";
-import { createRandom, type Random } from "./random.js";
 import { held, type Row, told } from "./report.js";
 import { countsOf, createRestRows, type RestRows } from "./rest-rows.js";
 
@@ -63,8 +63,8 @@ async function disconnectAll(relay: ChildRelay, origin: string, count: number, r
   const work = async () => {
     while (next < count) {
       const way = ways[next++ % ways.length] as (typeof ways)[0];
-      const payload = { marker: "m", ms: random.below(300), size: random.below(200_000), filling: "" };
-      payload.filling = "x".repeat(random.below(50_000));
+      const payload = { marker: "m", ms: below(random, 300), size: below(random, 200_000), filling: "" };
+      payload.filling = "x".repeat(below(random, 50_000));
       await way(relay, JSON.stringify({ url: `${origin}/`, method: "POST", payload }), random);
     }
   };
@@ -93,11 +93,11 @@ async function cutRequest(relay: ChildRelay, request: string, random: Random): P
   socket.on("error", () => {
     // The relay may have cut it first.
   });
-  const isWhole = random.below(2) === 0;
-  socket.write(isWhole ? request : request.slice(0, random.below(request.length)));
-  if (random.below(3) === 0) socket.once("data", () => socket.destroy());
-  await delay(random.below(350));
-  if (random.below(2) === 0) socket.resetAndDestroy();
+  const isWhole = below(random, 2) === 0;
+  socket.write(isWhole ? request : request.slice(0, below(random, request.length)));
+  if (below(random, 3) === 0) socket.once("data", () => socket.destroy());
+  await delay(below(random, 350));
+  if (below(random, 2) === 0) socket.resetAndDestroy();
   else socket.destroy();
 }
 
@@ -110,11 +110,11 @@ async function cutHttp2(relay: ChildRelay, body: string, random: Random): Promis
   stream.on("error", () => {
     // As above.
   });
-  if (random.below(2) === 0) stream.end(body);
-  else stream.write(body.slice(0, random.below(body.length)));
-  await delay(random.below(350));
-  if (random.below(2) === 0) stream.close(constants.NGHTTP2_CANCEL);
-  await delay(random.below(5));
+  if (below(random, 2) === 0) stream.end(body);
+  else stream.write(body.slice(0, below(random, body.length)));
+  await delay(below(random, 350));
+  if (below(random, 2) === 0) stream.close(constants.NGHTTP2_CANCEL);
+  await delay(below(random, 5));
   session.destroy();
 }
 
@@ -124,7 +124,7 @@ async function cutGrpc(relay: ChildRelay, body: string, random: Random): Promise
   const controller = new AbortController();
   const request = { providerName: "slow", userId: "u", publicKey: relay.publicKey, call: JSON.parse(body) };
   const ended = client.call(request, { signal: controller.signal }).catch(() => undefined);
-  await delay(random.below(350));
+  await delay(below(random, 350));
   controller.abort();
   await ended;
   sessionManager.abort();

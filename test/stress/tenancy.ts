@@ -4,8 +4,8 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { CallResponseSchema, RelayService } from "../../gen/relay/v1/relay_pb.js";
 import { postRest, type ScenarioCall } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { below, createRandom, type Random } from "../support/random.js";
 import { type LabelProvider, startLabelProvider } from "./label-provider.js";
-import { createRandom, type Random } from "./random.js";
 
 /** How large the matrix is. */
 export interface TenancySize {
@@ -100,16 +100,16 @@ interface Planned {
 }
 
 function plan(random: Random, at: number, { applications, users, providers }: TenancySize): Planned {
-  const application = random.below(applications);
-  const isStranger = random.below(20) === 0;
-  const stranger = `only-${(application + 1 + random.below(applications - 1)) % applications}`;
+  const application = below(random, applications);
+  const isStranger = below(random, 20) === 0;
+  const stranger = `only-${(application + 1 + below(random, applications - 1)) % applications}`;
   return {
     application,
-    userId: isStranger ? stranger : `u${random.below(users)}`,
-    provider: random.below(providers),
+    userId: isStranger ? stranger : `u${below(random, users)}`,
+    provider: below(random, providers),
     isStranger,
-    surface: SURFACES[random.below(SURFACES.length)] ?? "rest",
-    payload: { marker: `marker-${at}`, ms: random.below(4), size: random.below(3) === 0 ? random.below(20_000) : 0 },
+    surface: SURFACES[below(random, SURFACES.length)] ?? "rest",
+    payload: { marker: `marker-${at}`, ms: below(random, 4), size: below(random, 3) === 0 ? below(random, 20_000) : 0 },
   };
 }
 
