@@ -71,7 +71,7 @@ describe.each(FORMS)("a call in %s", (form, send, messageOf) => {
   });
 
   it("ends with the timeout of a caller that stays all the same", async () => {
-    const timeout = { "grpc-timeout": "100m", "connect-timeout-ms": "100" };
+    const timeout = { "grpc-timeout": "500m", "connect-timeout-ms": "500" };
     const row = rowFrom(form, messageOf(await send("/slow?ms=60000", timeout)(two.withFastPath)));
     expect(row).toMatchObject({ pincStatus: "error", statusCode: 504, errorType: "PROVIDER_TIMEOUT" });
     expect(row.inernalError).toContain("deadline");
