@@ -1,5 +1,5 @@
 import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { constants, type Http2ServerRequest, type Http2ServerResponse, type ServerHttp2Stream } from "node:http2";
+import { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import type { Writable } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { bytesFromAddress } from "../lib/address-list.js";
@@ -112,7 +112,8 @@ export const REQUEST_ID = "x-request-id";
 
 /**
  * An HTTP/1 response that always carries the id of its request. `setHeader()` would do the same, but makes every later
- * `writeHead()` take its slow path, which costs a call three times as much as the field itself.
+ * `writeHead()` take its slow path, which costs a call three times as much as the field itself. An answer that begins
+ * before its request has ended is the last one on its connection.
  */
 export class NamedResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   /** Undefined until the request is named. */
@@ -122,6 +123,8 @@ export class NamedResponse<Request extends IncomingMessage = IncomingMessage> ex
   override writeHead(statusCode: number, fields?: Fields): this;
   override writeHead(statusCode: number, first?: string | Fields, second?: Fields): this {
     const fields = (typeof first === "string" ? second : first) ?? {};
+    // Then node:http writes `connection: close`, and `closeAfterRest()` discards what still comes.
+    if (!this.req.complete && hasBody(this.req)) this.shouldKeepAlive = false;
     if (this.requestId === undefined) return super.writeHead(statusCode, fields);
     if (Array.isArray(fields)) this.setHeader(REQUEST_ID, this.requestId);
     // Changes the caller's object, which is not used again: a copy costs as much as all the rest.
@@ -261,26 +264,10 @@ export function plainAddress(address: string): string {
 /** A body up to so many times the limit is still read and discarded, so that the caller gets the answer. */
 export const DRAIN_FACTOR = 4;
 
-/**
- * Called before the head of an answer to a request that may not have been read to its end: then the answer ends the
- * connection (HTTP/1.1, see `closeAfterRest()`) or the stream (HTTP/2).
- */
-export function leaveRest(request: HttpRequest, response: HttpResponse): void {
-  if (request.complete) return;
-  if (response instanceof ServerResponse) {
-    // node:http then writes `connection: close`.
-    response.shouldKeepAlive = false;
-    return;
-  }
-  closeAfterAnswer(request, response.stream);
-}
-
-/** Closes an HTTP/2 stream once its answer is complete, if the rest of its request is not wanted (RFC 9113 section 8.1). */
-export function closeAfterAnswer(request: HttpRequest, stream: ServerHttp2Stream): void {
-  // Of the stream, since a node:http2 response finishes only when its stream is closed.
-  stream.once("finish", () => {
-    if (!request.complete) stream.close(constants.NGHTTP2_NO_ERROR);
-  });
+/** Whether a request announces a body, which may be empty (RFC 9112 section 6.3, RFC 9113 section 8.1). */
+export function hasBody(request: HttpRequest): boolean {
+  if ("stream" in request) return !request.stream.endAfterHeaders;
+  return request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
 }
 
 /** A budget for the bytes that are held. */

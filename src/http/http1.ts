@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import type { Dispatch, Expectation, OnFault } from "./dispatch.js";
 import { NamedResponse } from "./exchange.js";
 import type { ListenerLimits } from "./limits.js";
-import { type Connections, discardRest, isLongUpload, LINGER_MS, type NewestExchange } from "./sweep.js";
+import { type Connections, isLongUpload, LINGER_MS, type NewestExchange } from "./sweep.js";
 
 /** Certificate chain and private key, PEM. */
 export interface TlsMaterial {
@@ -244,8 +244,15 @@ function closeAfterRest(socket: Socket, exchange: NewestExchange): void {
     const request = exchange.response?.req;
     if (request === undefined || request.complete) return destroySoon();
     socket.end();
-    discardRest(request, () => socket.destroy());
+    request.removeAllListeners("data").resume();
+    request.once("end", () => socket.destroy());
+    destroyLater(socket);
   };
+}
+
+function destroyLater(socket: Socket): void {
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once("close", () => clearTimeout(timer));
 }
 
 type CloseListener = (hadError: boolean) => void;
@@ -320,8 +327,7 @@ function isAnswered(newest: ServerResponse | undefined): boolean {
 function refuseSocket(socket: Socket, statusLine: string): void {
   socket.end(`HTTP/1.1 ${statusLine}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
   socket.resume();
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
-  socket.once("close", () => clearTimeout(timer));
+  destroyLater(socket);
 }
 
 /**

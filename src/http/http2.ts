@@ -8,7 +8,7 @@ import http2, {
 import type { Socket } from "node:net";
 import type { Dispatch, Expectation, OnFault } from "./dispatch.js";
 import type { ListenerLimits } from "./limits.js";
-import type { Connections, SessionPeer } from "./sweep.js";
+import { type Connections, LINGER_MS, type SessionPeer } from "./sweep.js";
 
 /** Creates the function that serves HTTP/2 on a connection, with an HTTP/2 server that never listens itself. */
 export function createHttp2(
@@ -29,7 +29,7 @@ export function createHttp2(
     const peer = sessions.get(stream.session as ServerHttp2Session);
     if (peer !== undefined) peer.activeMs = connections.nowMs;
     streams.set(stream, connections.nowMs);
-    stream.on("close", forget).on("aborted", endIfAbandoned);
+    stream.on("close", forget).on("aborted", endIfAbandoned).on("finish", leaveRest);
     if (peer === undefined || mayBegin(peer)) dispatch(expectation, req, res);
     else peer.queue.push(() => !stream.destroyed && dispatch(expectation, req, res));
   };
@@ -51,6 +51,15 @@ export function createHttp2(
  */
 function endIfAbandoned(this: ServerHttp2Stream): void {
   if (this.rstCode === constants.NGHTTP2_NO_ERROR) this.destroy();
+}
+
+/**
+ * Closes a stream whose answer is complete and whose request is not (RFC 9113 section 8.1). Not at once: a client that
+ * is reset while it sends may give up before it reads.
+ */
+function leaveRest(this: ServerHttp2Stream): void {
+  if (!this.endAfterHeaders && !this.readableEnded)
+    setTimeout(() => this.close(constants.NGHTTP2_NO_ERROR), LINGER_MS).unref();
 }
 
 /** Most requests of one connection to start in one turn of the event loop: a packet may hold a hundred. */

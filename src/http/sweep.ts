@@ -1,7 +1,7 @@
 import { ServerResponse } from "node:http";
 import { constants, type Http2Session, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import { closeAfterAnswer, type HttpRequest, type HttpResponse } from "./exchange.js";
+import type { HttpResponse } from "./exchange.js";
 import type { ListenerLimits } from "./limits.js";
 
 /**
@@ -211,44 +211,7 @@ export function isLongUpload(exchange: object | undefined): boolean {
 }
 
 /**
- * For an answer that may be complete before its request is. Discards what the client still sends, long enough for the
- * client to get the answer, and then ends the connection (HTTP/1.1) or the stream (HTTP/2).
- */
-export function discardRestAfter(request: HttpRequest, response: HttpResponse): void {
-  if (!(response instanceof ServerResponse)) {
-    const { stream } = response;
-    stream.once("finish", () => allowed.delete(stream));
-    closeAfterAnswer(request, stream);
-    return;
-  }
-  response.once("finish", () => {
-    allowed.delete(response);
-    if (!request.complete && response.shouldKeepAlive) discardRest(request);
-  });
-}
-
-/**
- * How long a connection stays readable after its last answer, so that the client can read that before a reset, in
- * milliseconds: one slow round trip.
+ * How long the rest of a request is discarded once its answer is complete, so that the client can read that before a
+ * reset, in milliseconds: one slow round trip.
  */
 export const LINGER_MS = 1_000;
-
-/**
- * Discards the rest of a request.
- *
- * @param done called when the rest has arrived; the socket is destroyed if it does not arrive in time.
- */
-export function discardRest(request: HttpRequest, done: () => void = () => {}): void {
-  const { socket } = request;
-  request.removeAllListeners("data");
-  request.resume();
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
-  const settle = () => {
-    clearTimeout(timer);
-    // The connection may carry thousands of such requests.
-    socket.off("close", settle);
-    done();
-  };
-  request.once("end", settle);
-  socket.once("close", settle);
-}

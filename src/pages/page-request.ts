@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type HttpRequest, type HttpResponse, leaveRest, readBody, watchCaller } from "../http/exchange.js";
+import { type HttpRequest, type HttpResponse, readBody, watchCaller } from "../http/exchange.js";
 import { formatError, RelayError } from "../model/errors.js";
 import type { AuthorizationOptions } from "../oauth/authorization-server.js";
 import {
@@ -119,12 +119,7 @@ const UNCOUNTED = { reserve: () => true, release() {}, whenEvicted() {} };
 export async function readForm({ request, response }: PageExchange, maxBytes = MAX_FORM_BYTES): Promise<string> {
   if (!/^application\/x-www-form-urlencoded\b/i.test(request.headers["content-type"] ?? ""))
     throw formatError("The request is not a form. Use the page's own buttons.");
-  try {
-    const body = await readBody(request, maxBytes, UNCOUNTED, watchCaller(response, UNCOUNTED));
-    return body.concat().toString();
-  } finally {
-    leaveRest(request, response);
-  }
+  return (await readBody(request, maxBytes, UNCOUNTED, watchCaller(response, UNCOUNTED))).concat().toString();
 }
 
 const MAX_VALUE_LENGTH = 4096;

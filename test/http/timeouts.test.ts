@@ -7,7 +7,6 @@ import { requestBodyOf } from "../../src/api/via/request-body.js";
 import type { Handler } from "../../src/http/dispatch.js";
 import { endWith } from "../../src/http/exchange.js";
 import { DEFAULT_LIMITS } from "../../src/http/limits.js";
-import { discardRestAfter } from "../../src/http/sweep.js";
 import { END_HEADERS, frame, getBlock, HEADERS, HELLO, PING, SETTINGS, uint32 } from "./frames.js";
 import {
   connectHttp2,
@@ -279,7 +278,6 @@ describe("a connection after its last answer, which came before the rest of the 
       const handler: Handler = (req, res) => {
         closed = once(req.socket, "close");
         req.on("end", read.open).resume();
-        discardRestAfter(req, res);
         (res as ServerResponse).end(answer);
         begun.open();
       };

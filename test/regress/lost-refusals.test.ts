@@ -6,7 +6,8 @@ import { type Harness, startHarness } from "../support/harness.js";
 
 /**
  * A request that was refused before it was read to its end once lost its answer over HTTP/1.1, when its client wrote all
- * of it before it read: the socket was closed with unread input, and so reset. Over HTTP/2 its stream stayed open.
+ * of it before it read: the socket was closed with unread input, and so reset. Over HTTP/2 its stream stayed open. The
+ * body of one that nobody serves was read for as long as a whole request may take.
  */
 const MIB = 1024 * 1024;
 /** More than there is room for. */
@@ -34,6 +35,9 @@ const REFUSED: ReadonlyArray<[string, string, Readonly<Record<string, string>>, 
   ["a connect link that is too large", "/oauth/connect-links", {}, 413],
   ["a message to MCP without a token", "/mcp", {}, 401],
   ["a form that is too large", "/oauth/connect", FORM, 413],
+  ["a path that nobody serves", "/nowhere", {}, 404],
+  ["a method that a path does not take", "/healthz", {}, 405],
+  ["a passed-through request without a caller", "/via/sandbox/127.0.0.1/a", {}, 403],
 ];
 
 /** Resolves when something is told on a channel. */

@@ -21,7 +21,6 @@ import {
   type HttpRequest,
   type HttpResponse,
   jsonFields,
-  leaveRest,
   type ResponseSignal,
   readBody,
   watchCaller,
@@ -79,7 +78,6 @@ async function answerPost(options: McpHandlerOptions, request: HttpRequest, resp
   if (response.destroyed || isGone(signal)) return;
   const head = { ...jsonFields(Buffer.byteLength(answer.body)), ...answer.headers, ...cors };
   if (answer.body === "") delete head["content-type"];
-  leaveRest(request, response);
   response.writeHead(answer.status, head);
   response.end(answer.body);
 }

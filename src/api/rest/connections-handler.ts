@@ -18,7 +18,6 @@ import {
   type HttpRequest,
   type HttpResponse,
   jsonFields,
-  leaveRest,
   readBody,
   watchCaller,
 } from "../../http/exchange.js";
@@ -94,7 +93,6 @@ async function dispatch(
   const { status, body } = await outcomeOf(options, method, { request, response, variables, queryText });
   const cors = await corsFieldsFor(options.allowedOrigins, route, request, queryText);
   if (response.destroyed) return;
-  leaveRest(request, response);
   response.writeHead(status, { ...jsonFields(body.length), ...cors });
   response.end(body);
 }

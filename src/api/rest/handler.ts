@@ -2,7 +2,7 @@ import type { Call, CallDescription } from "../../call/call.js";
 import { isGone, type Outcome, statusCodeOf } from "../../call/outcome.js";
 import type { Performed, Relay } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import { answerPlain, endWith, hasContent, jsonFields, leaveRest } from "../../http/exchange.js";
+import { answerPlain, endWith, hasContent, jsonFields } from "../../http/exchange.js";
 import { type Body, bodyFromOutcome, largeBodyOf } from "./envelope.js";
 import { answerPreflight, type BrowserOrigins, corsFieldsFor } from "./preflight.js";
 import { type CallReaderOptions, type Exchange, originOf, readCall } from "./read-call.js";
@@ -45,14 +45,13 @@ function dataAtFrom({ headers }: CallDescription): string | undefined {
 
 function answerOutcome(
   options: RestOptions,
-  { request, response }: Exchange,
+  { response }: Exchange,
   body: Body,
   outcome: Outcome,
   cors: Readonly<Record<string, string>> | undefined,
 ): void {
   const fields = jsonFields(body.length);
   if (cors !== undefined) Object.assign(fields, cors);
-  leaveRest(request, response);
   response.writeHead(options.httpStatus === "mirror" ? mirroredStatus(outcome) : 200, fields);
   if (typeof body === "string") response.end(body, "latin1");
   else endWith(response, body.pieces);

@@ -2,15 +2,7 @@ import type { Call } from "../../call/call.js";
 import { type AnswerHead, type ErrorOutcome, isGone } from "../../call/outcome.js";
 import type { Relay, StreamPart, StreamParts } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
-import {
-  cut,
-  type HttpResponse,
-  hasContent,
-  jsonFields,
-  leaveRest,
-  writeChunk,
-  writeHeadOf,
-} from "../../http/exchange.js";
+import { cut, type HttpResponse, hasContent, jsonFields, writeChunk, writeHeadOf } from "../../http/exchange.js";
 import { bodyFromOutcome, bytesFromBody, MAX_TEXT_BYTES } from "./envelope.js";
 import { type CallRouteOptions, createCallRoute } from "./handler.js";
 import { corsFieldsFor } from "./preflight.js";
@@ -34,7 +26,6 @@ async function answerStream(options: StreamHandlerOptions, exchange: Exchange): 
   const corsFields = () => corsFieldsFor(options.allowedOrigins, options.route, request, queryText);
   const answerRow = async (outcome: ErrorOutcome) => {
     const cors = await corsFields();
-    leaveRest(request, response);
     writeRow(response, outcome, "x-error-type", cors);
   };
   let call: Call;

@@ -122,7 +122,7 @@ async function answer(
       ...asked,
       body: message ? inOnePiece(counted(body, memory, signal, response), message) : body,
     });
-    await settleRequest(options, handler, request, response, body);
+    await settleRequest(options, handler, request, body);
     const answered = await withDecodeError(withAllow(universal, handler));
     await universalResponseToNodeResponse(isUnary(handler) ? inSlices(answered) : answered, response);
   } catch (error) {
@@ -176,12 +176,9 @@ async function settleRequest(
   { readMaxBytes }: RpcAdapterOptions,
   { method }: UniversalHandler,
   request: HttpRequest,
-  response: HttpResponse,
   body: RequestBody,
 ): Promise<void> {
-  if (request.complete || method.methodKind === "bidi_streaming") return;
-  await body.drain(readMaxBytes * DRAIN_FACTOR);
-  if (response instanceof ServerResponse && !request.complete) response.shouldKeepAlive = false;
+  if (!request.complete && method.methodKind !== "bidi_streaming") await body.drain(readMaxBytes * DRAIN_FACTOR);
 }
 
 function isUnary({ method }: UniversalHandler): boolean {

@@ -5,7 +5,6 @@ import type { Relay } from "../../call/relay.js";
 import { answerOriginPreflight, corsFieldsIfListed, type ListsOrigin } from "../../http/cors.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import { clientNetworkOf, type HttpRequest, type HttpResponse, watchCaller } from "../../http/exchange.js";
-import { discardRestAfter } from "../../http/sweep.js";
 import { parseUrl } from "../../lib/parse-url.js";
 import { formatError, overloaded } from "../../model/errors.js";
 import { matchOrigin } from "../../providers/egress.js";
@@ -13,7 +12,7 @@ import type { Provider, ProviderCatalog } from "../../providers/provider.js";
 import { originOf } from "../rest/read-call.js";
 import { fieldsFromHead, writeRow, writeStream } from "../rest/stream-handler.js";
 import { isProofCarried, parseTarget, readPassedHead, type Target, VIA } from "./read-call.js";
-import { hasBody, requestBodyOf } from "./request-body.js";
+import { requestBodyOf } from "./request-body.js";
 
 /** What the pass-through needs from the rest of the service. */
 interface ViaHandlerOptions {
@@ -72,7 +71,6 @@ async function answerVia(options: ViaHandlerOptions, exchange: Exchange): Promis
 
 /** Throws RelayError CALL_FORMAT_ERROR, CALLER_NOT_ALLOWED, REQUEST_TOO_LARGE or OVERLOADED. */
 function callFrom(options: ViaHandlerOptions, { request, response, origin, target }: Exchange): Call {
-  if (hasBody(request)) discardRestAfter(request, response);
   const address = options.clientAddress(request);
   const memory = options.budget.open(clientNetworkOf(address));
   const signal = watchCaller(response, memory);

@@ -249,28 +249,6 @@ describe("an answer that comes before the end of the body", () => {
     expect(text.slice(text.indexOf("\r\n\r\n")).replace(/[^z]/g, "")).toHaveLength(early.length);
   });
 
-  it("leaves nothing behind on a connection that goes on, however often it comes", async () => {
-    bed.answer = (incoming, response) => {
-      incoming.once("data", () => response.end("early"));
-      incoming.on("error", () => {}).resume();
-    };
-    const warnings: string[] = [];
-    const warn = (warning: Error) => warnings.push(warning.message);
-    process.on("warning", warn);
-    const { hostname, port } = new URL(bed.harness.url);
-    const socket = connect(Number(port), hostname);
-    const fields = `Host: relay\r\nAuthorization: ${bearer(bed)["authorization"]}\r\nContent-Length: 6\r\n\r\n`;
-    for (let requests = 0; requests < 12; requests++) {
-      socket.write(`POST ${bed.via("/a")} HTTP/1.1\r\n${fields}!!!`);
-      let text = "";
-      while (!text.includes("early")) text += String((await once(socket, "data"))[0]);
-      socket.write("???");
-    }
-    socket.destroy();
-    process.off("warning", warn);
-    expect(warnings).toEqual([]);
-  });
-
   it("may go on beside the body, in both directions at once", async () => {
     bed.answer = (incoming, response) => void incoming.pipe(response);
     const sent = begin({ "transfer-encoding": "chunked" });
