@@ -140,6 +140,7 @@ function waysOut(
     onStray: (origin: string) => options.logger.warn({ origin }, "stray answer"),
     allowLoopback: config.allowLoopback,
     selfAddresses: () => selfAddresses,
+    maxKept: config.maxInFlight,
     ...options.upstream,
   };
   const perOrigin = { maxConcurrent: config.maxOriginCalls, maxWaiting: config.maxOriginWaiting };

@@ -216,7 +216,7 @@ export const TABLE = {
   maxInFlight: {
     ...setting("RELAY_MAX_IN_FLIGHT", "1000", integer(1, 100_000)),
     about:
-      "most calls at once, shared among applications (a single one gets 8/9 of them); beyond it calls answer OVERLOADED",
+      "most calls at once, shared among applications (a single one gets 8/9 of them); beyond it calls answer OVERLOADED. Also the most idle sockets to providers",
   },
   /** Per provider origin and process. */
   maxOriginCalls: {

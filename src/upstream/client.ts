@@ -4,7 +4,7 @@ import { type ContentCoding, decodeBody, parseContentCodings } from "./decode.js
 import { type AnswerFields, Exchange } from "./exchange.js";
 import { relayError } from "./failure.js";
 import { Pool } from "./pool.js";
-import { ReadPace } from "./pooled-socket.js";
+import { KeptSockets, ReadPace } from "./pooled-socket.js";
 import { ORIGIN_LIMITS, type Upstream, type UpstreamAnswer, type UpstreamRequest } from "./request.js";
 import { StreamedExchange } from "./streamed-exchange.js";
 
@@ -63,6 +63,8 @@ const DEFAULTS = {
   streamIdleTimeoutMs: 120_000,
   /** Longest streamed answer in total: one day, since longer ones can be requested again. */
   streamTimeoutMs: 86_400_000,
+  /** Idle sockets of all origins; the least recently used is closed. As RELAY_MAX_IN_FLIGHT: more cannot be in use. */
+  maxKept: 1000,
   /** Origins with kept sockets; the least recently used is evicted. */
   maxPools: 1024,
 };
@@ -125,6 +127,7 @@ function settingsFrom({ reuse, ca, ...options }: UpstreamOptions) {
     secureContext: createTrust(ca),
     once: reuse === "never",
     pace: new ReadPace(),
+    kept: new KeptSockets(limits.maxKept),
     sharesByConnection: reuse === "connection",
   };
 }

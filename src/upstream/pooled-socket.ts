@@ -14,6 +14,8 @@ export interface PooledSocketOptions {
   readonly once: boolean;
   /** Shared by all sockets of the process. */
   readonly pace: ReadPace;
+  /** Shared as well. */
+  readonly kept: KeptSockets;
 }
 
 /** The owner of a socket. */
@@ -21,13 +23,34 @@ export interface PooledSocketOwner {
   /**
    * Called when its socket has closed.
    *
-   * @param isProviders whether the provider closed it, rather than undici after its idle timeout or its last call.
+   * @param isProviders whether the provider closed it, rather than the relay, or undici after its idle timeout or its last call.
    */
   onClosed(socket: PooledSocket, isProviders: boolean): void;
   /**
    * Called when bytes arrive that are neither an answer to a request nor a notice that the provider closes the socket.
    */
   onStray(): void;
+}
+
+/** The sockets of the process that carry no call. Above the limit the one that was used longest ago is closed. */
+export class KeptSockets {
+  readonly #sockets = new Set<PooledSocket>();
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  add(socket: PooledSocket): void {
+    this.#sockets.add(socket);
+    if (this.#sockets.size <= this.#max) return;
+    const [oldest] = this.#sockets;
+    void oldest?.destroy();
+  }
+
+  delete(socket: PooledSocket): void {
+    this.#sockets.delete(socket);
+  }
 }
 
 /** How every answer begins (RFC 9112 section 2.3). undici's parser would also accept HTTP/2.0 and RTSP/1.0. */
@@ -95,6 +118,8 @@ export class PooledSocket implements Links<PooledSocket> {
   readonly #client: Client;
   readonly #owner: PooledSocketOwner;
   readonly #pace: ReadPace;
+  readonly #kept: KeptSockets;
+  #isGivenUp = false;
   #socket: Socket | undefined;
   #isHeld = false;
   #expected: Expected = "nothing";
@@ -107,6 +132,7 @@ export class PooledSocket implements Links<PooledSocket> {
     this.share = share;
     this.#owner = owner;
     this.#pace = options.pace;
+    this.#kept = options.kept;
     this.#client = new Client(origin, {
       connect: (dial, callback) => this.#watch(options.connect(dial, callback)),
       pipelining: options.once ? 0 : 1,
@@ -128,6 +154,7 @@ export class PooledSocket implements Links<PooledSocket> {
 
   /** Sends a request; on failure calls the handler's `onError()`. */
   send(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+    this.#kept.delete(this);
     this.#client.dispatch(request, handler);
   }
 
@@ -144,6 +171,7 @@ export class PooledSocket implements Links<PooledSocket> {
     this.#expected = "nothing";
     this.restsSince = since;
     this.restsUntil = until;
+    this.#kept.add(this);
   }
 
   /**
@@ -176,6 +204,8 @@ export class PooledSocket implements Links<PooledSocket> {
 
   /** Destroys the socket at once, even while it connects; resolves when an open one is closed. */
   destroy(): Promise<void> {
+    this.#kept.delete(this);
+    this.#isGivenUp = true;
     const closed = this.#client.destroy();
     // A Client does not have its socket until that is connected. The error also clears the connect timer.
     this.#socket?.destroy(new Error("given up"));
@@ -236,7 +266,8 @@ export class PooledSocket implements Links<PooledSocket> {
     if (this.#expected === "nothing" && error instanceof errors.SocketError && this.#socket?.readableEnded === false) {
       this.#owner.onStray();
     }
-    this.#owner.onClosed(this, !(error instanceof errors.InformationalError));
+    this.#kept.delete(this);
+    this.#owner.onClosed(this, !this.#isGivenUp && !(error instanceof errors.InformationalError));
   }
 }
 

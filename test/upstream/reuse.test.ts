@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { answer, type Play } from "../support/raw-provider.js";
+import { answer, type Play, type RawProvider } from "../support/raw-provider.js";
 import { block, failureOf, get, inPollPhase, provider, textOf, upstream, within } from "./upstream-for-test.js";
 
 const STRAY = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nSTRAY";
@@ -386,6 +386,29 @@ describe("pools", () => {
     held[0]?.();
     await running;
     expect(busy.open.size).toBe(1);
+  });
+});
+
+describe("idle sockets", () => {
+  it("of all origins are no more than allowed: the one used longest ago is closed", async () => {
+    const peers = [await provider(own), await provider(own), await provider(own)] as const;
+    const client = upstream({ maxKept: 2 });
+    const call = (index: 0 | 1 | 2) => client.send(get(peers[index].origin), within());
+    for (const index of [0, 1, 0, 2] as const) await call(index);
+    await peers[1].openAtMost(0);
+    expect([peers[0].open.size, peers[2].open.size]).toEqual([1, 1]);
+    for (const index of [1, 2, 0, 1, 2] as const) await call(index);
+    expect(peers.map(({ accepted }) => accepted)).toEqual([2, 3, 2]);
+  });
+
+  it("are no more than allowed after many calls at once, all of which are answered", async () => {
+    const peers = await Promise.all(Array.from({ length: 8 }, () => provider(own)));
+    const client = upstream({ maxKept: 4 });
+    const calls = Array.from({ length: 200 }, (_, at) =>
+      client.send(get((peers[at % 8] as RawProvider).origin), within()),
+    );
+    expect((await Promise.all(calls)).every(({ statusCode }) => statusCode === 200)).toBe(true);
+    await expect.poll(() => peers.reduce((sum, { open }) => sum + open.size, 0)).toBe(4);
   });
 });
 
