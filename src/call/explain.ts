@@ -10,7 +10,7 @@ import type { Call } from "./call.js";
 import { type CallDecisions, type Explanation, MASK } from "./explanation.js";
 import { outcomeFromError } from "./outcome.js";
 import { upstreamRequestFrom } from "./send-with-token.js";
-import { createCallTrace, type RelayLog, undecided } from "./trace.js";
+import { CallTrace, type RelayLog, undecided } from "./trace.js";
 
 /** What explaining needs: the options of the checks, and a way to see whether a token could be refreshed. */
 interface ExplainOptions extends AllowanceOptions, Pick<Refresher, "requireRefreshable"> {
@@ -43,7 +43,7 @@ export async function explainCall(options: ExplainOptions, read: () => Call): Pr
   try {
     const call = read();
     const { rateLimiter } = options;
-    const trace = createCallTrace({ ...call, traceContext: UNKNOWN_TRACE });
+    const trace = new CallTrace({ ...call, traceContext: UNKNOWN_TRACE });
     decisions = trace.decisions;
     const uncounted = { ...rateLimiter, take: rateLimiter.peek };
     const allowed = await requireAllowedCall({ ...options, rateLimiter: uncounted }, call, trace);

@@ -13,19 +13,22 @@ import type { CallOrigin } from "./call.js";
 import type { CallDecisions, Deciding } from "./explanation.js";
 import { type Answer, type AnswerData, type Outcome, statusCodeOf } from "./outcome.js";
 
-/** What is recorded about a call while it runs; becomes its log line, metrics, spans and record. */
-export interface CallTrace {
+/**
+ * What is recorded about a call while it runs; becomes its log line, metrics, spans and record. A class, so that every
+ * member is there from the start.
+ */
+export class CallTrace {
   /** Includes the user id once that much of the call could be read. */
   readonly origin: CallOrigin & { readonly userId?: string };
   /** Undefined unless traces are on. */
   readonly spans: CallSpans | undefined;
   /** Decisions of the checks made so far. */
-  readonly decisions: Deciding;
+  readonly decisions: Deciding = undecided();
   /** Code or class of the error behind a failure. */
   cause: string | undefined;
   method: string | undefined;
   upstreamOrigin: string | undefined;
-  requestBytes: number;
+  requestBytes = 0;
   /** Undefined unless the call is being captured. */
   capture: CallCapture | undefined;
   /** Milliseconds that the call waited for tokens, and in the queue of its origin. */
@@ -35,11 +38,17 @@ export interface CallTrace {
   /** Milliseconds until the head of a streamed answer. */
   headMs: number | undefined;
   /** Bytes of a streamed body passed on so far. */
-  streamedBytes: number;
+  streamedBytes = 0;
   /** Head of the answer to the latest request. */
   head: UpstreamHead | undefined;
   /** When the current request was sent, in milliseconds of `performance.now()`. */
-  sentAt: number;
+  sentAt = 0;
+
+  /** @param spans undefined where no call is performed as well. */
+  constructor(origin: CallOrigin, spans?: CallSpans) {
+    this.origin = origin;
+    this.spans = spans;
+  }
 }
 
 /** Where calls and faults are reported. */
@@ -67,7 +76,7 @@ interface RelayLogOptions {
 export function createRelayLog({ sinks, fault, startSpans }: RelayLogOptions): RelayLog {
   return {
     fault,
-    begin: (origin, method) => createCallTrace(origin, startSpans?.(origin, method)),
+    begin: (origin, method) => new CallTrace(origin, startSpans?.(origin, method)),
     call(trace, outcome) {
       const record = recordFrom(trace, outcome);
       for (const sink of sinks) sink(record, trace, outcome);
@@ -87,27 +96,6 @@ export function undecided(): Deciding {
     egress: undefined,
     permission: undefined,
     connection: undefined,
-  };
-}
-
-/** Creates the trace of one call; without `spans` where no call is performed. */
-export function createCallTrace(origin: CallOrigin, spans?: CallSpans): CallTrace {
-  return {
-    origin,
-    spans,
-    decisions: undecided(),
-    cause: undefined,
-    method: undefined,
-    upstreamOrigin: undefined,
-    requestBytes: 0,
-    capture: undefined,
-    tokenMs: undefined,
-    queueMs: undefined,
-    providerMs: undefined,
-    headMs: undefined,
-    streamedBytes: 0,
-    head: undefined,
-    sentAt: 0,
   };
 }
 

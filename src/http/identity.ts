@@ -13,16 +13,9 @@ const LENGTH = 36;
  * @param now milliseconds since the epoch.
  */
 export function createCallIds(now: () => number): () => string {
-  let prefixTime = Number.NaN;
-  let prefix = "";
   return () => {
-    const time = now();
-    if (time !== prefixTime) {
-      const hex = time.toString(16).padStart(12, "0");
-      prefix = `${hex.slice(0, 8)}-${hex.slice(8)}-7`;
-      prefixTime = time;
-    }
-    return prefix + randomUUID().slice(VERSION_AT + 1);
+    const hex = now().toString(16).padStart(12, "0");
+    return `${hex.slice(0, 8)}-${hex.slice(8)}-7${randomUUID().slice(VERSION_AT + 1)}`;
   };
 }
 

@@ -152,47 +152,34 @@ interface Untaken {
 }
 
 /** Everything that is open on one listener; each set is updated by the code that opens its members. */
-export interface Connections {
-  /** Every TCP connection. */
-  readonly sockets: Set<Socket>;
-  /** Connections that have not shown their protocol. */
-  readonly waiting: Set<Socket>;
-  /** HTTP/1 connections. */
-  readonly exchanges: Map<Socket, NewestExchange>;
-  /** HTTP/2 connections. */
-  readonly sessions: Map<Http2Session, SessionPeer>;
-  /** HTTP/2 requests and when they began, oldest first. */
-  readonly streams: Map<ServerHttp2Stream, number>;
-  /** Unread output of the clients that a sweep found to be behind. */
-  readonly untaken: WeakMap<Socket | ServerHttp2Stream, Untaken>;
-  /** A clock that the sweep updates: reading it costs a call nothing, and limits are as coarse as the sweep anyway. */
-  nowMs: number;
-  /** HTTP/1 requests that wait for the one before them, on all connections. */
-  queued: number;
-  /** Connections paused until the next turn of the event loop; undefined unless too many requests are queued. */
-  held: Set<Socket> | undefined;
-  /** Connections that were closed because too many requests were queued. */
-  cut: number;
-  /** Set once, when the listener begins to close: from then on each answer is the last on its connection. */
-  draining: boolean;
-  /** Set once, after that: from then on a connection that has not shown its protocol is closed. */
-  refusing: boolean;
-}
+export type Connections = ReturnType<typeof createConnections>;
 
 /** Nothing open yet. */
-export function createConnections(): Connections {
+export function createConnections() {
   return {
-    sockets: new Set(),
-    waiting: new Set(),
-    exchanges: new Map(),
-    sessions: new Map(),
-    streams: new Map(),
-    untaken: new WeakMap(),
+    /** Every TCP connection. */
+    sockets: new Set<Socket>(),
+    /** Connections that have not shown their protocol. */
+    waiting: new Set<Socket>(),
+    /** HTTP/1 connections. */
+    exchanges: new Map<Socket, NewestExchange>(),
+    /** HTTP/2 connections. */
+    sessions: new Map<Http2Session, SessionPeer>(),
+    /** HTTP/2 requests and when they began, oldest first. */
+    streams: new Map<ServerHttp2Stream, number>(),
+    /** Unread output of the clients that a sweep found to be behind. */
+    untaken: new WeakMap<Socket | ServerHttp2Stream, Untaken>(),
+    /** A clock that the sweep updates: reading it costs a call nothing, and limits are as coarse as the sweep anyway. */
     nowMs: performance.now(),
+    /** HTTP/1 requests that wait for the one before them, on all connections. */
     queued: 0,
-    held: undefined,
+    /** Connections paused until the next turn of the event loop; undefined unless too many requests are queued. */
+    held: undefined as Set<Socket> | undefined,
+    /** Connections that were closed because too many requests were queued. */
     cut: 0,
+    /** Set once, when the listener begins to close: from then on each answer is the last on its connection. */
     draining: false,
+    /** Set once, after that: from then on a connection that has not shown its protocol is closed. */
     refusing: false,
   };
 }

@@ -86,28 +86,23 @@ const MAX_ADDRESSES = 16;
  * Fails with AddressRefusedError, or RelayError PROVIDER_UNREACHABLE when the name does not resolve in time.
  */
 export function createLookup(options: LookupOptions): LookupFunction {
-  return (hostname, { all, family }, callback) => {
-    resolveAllowed(hostname, familyNumber(family), options).then(
-      (found) => {
-        const [first] = found;
-        // Node.js 20 sets `all` when it may try several addresses (autoSelectFamily), and then expects the array.
-        if (all === true) callback(null, found);
-        else callback(null, (first as LookupAddress).address, (first as LookupAddress).family);
-      },
+  return (hostname, _options, callback) => {
+    // With `autoSelectFamily` Node.js wants all addresses of both families, as an array.
+    resolveAllowed(hostname, options).then(
+      (found) => callback(null, found),
       (error: NodeJS.ErrnoException) => callback(error, []),
     );
   };
 }
 
-async function resolveAllowed(hostname: string, family: number, options: LookupOptions): Promise<LookupAddress[]> {
+async function resolveAllowed(hostname: string, options: LookupOptions): Promise<LookupAddress[]> {
   const found = await resolveInTime(hostname, options);
   for (const { address } of found) {
     const { result, rule } = options.decide(address);
     if (result === "deny") throw new AddressRefusedError(rule);
   }
-  const wanted = family === 0 ? found : found.filter(({ address }) => isIP(address) === family);
-  if (wanted.length === 0) throw relayError("name");
-  return wanted.slice(0, MAX_ADDRESSES);
+  if (found.length === 0) throw relayError("name");
+  return found.slice(0, MAX_ADDRESSES);
 }
 
 /** The default resolver has its own timeouts; this one applies to every resolver. */
@@ -123,11 +118,6 @@ async function resolveInTime(hostname: string, options: LookupOptions): Promise<
   } finally {
     clearTimeout(timer);
   }
-}
-
-function familyNumber(family: number | "IPv4" | "IPv6" | undefined): number {
-  if (family === "IPv4") return 4;
-  return family === "IPv6" ? 6 : (family ?? 0);
 }
 
 /** An address and port that the relay itself listens on. */

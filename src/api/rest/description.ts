@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { CallDescriptionSchema } from "../../../gen/relay/v1/relay_pb.js";
 import { type CallDescription, CALL_JSON_LIMITS as LIMITS } from "../../call/call.js";
 import { isShowable } from "../../call/urlencoded.js";
 import type { JsonRange } from "../../json/json-scan.js";
@@ -18,17 +19,13 @@ import type { Steps } from "../../lib/turns.js";
 import { formatError } from "../../model/errors.js";
 import { headersTooLong } from "../../providers/credential.js";
 
-const FIELDS: ReadonlyMap<string, string> = new Map([
-  ["url", "url"],
-  ["method", "method"],
-  ["payload", "payload"],
-  ["headers", "headers"],
-  ["queryString", "queryString"],
-  ["query_string", "queryString"],
-  ["explodeArrays", "explodeArrays"],
-  ["explode_arrays", "explodeArrays"],
-  ["body", "body"],
-]);
+/** Both spellings of each field of a call → its JSON name. */
+const FIELDS: ReadonlyMap<string, string> = new Map(
+  CallDescriptionSchema.fields.flatMap(({ name, jsonName }) => [
+    [jsonName, jsonName],
+    [name, jsonName],
+  ]),
+);
 
 /** The JSON text of a call. */
 interface CallText {
