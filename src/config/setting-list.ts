@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { DEFAULT_LIMITS } from "../http/limits.js";
 import { isLoopbackHost, parseCidrList } from "../lib/address-list.js";
 import { parseUrl } from "../lib/parse-url.js";
-import { ORIGIN_LIMITS } from "../upstream/request.js";
+import { CALL_LIMITS } from "../upstream/request.js";
 import { DATABASE_FORMAT, parseDatabaseLocation } from "./database-location.js";
 
 /** Values of RELAY_LOG_LEVEL. */
@@ -220,12 +220,12 @@ export const TABLE = {
   },
   /** Per provider origin and process. */
   maxOriginCalls: {
-    ...setting("RELAY_MAX_ORIGIN_CALLS", String(ORIGIN_LIMITS.maxConcurrent), integer(1, 100_000)),
+    ...setting("RELAY_MAX_ORIGIN_CALLS", String(CALL_LIMITS.maxConcurrent), integer(1, 100_000)),
     about:
       "most calls at once to one origin, per process, shared like RELAY_MAX_IN_FLIGHT, at most half of them streams; a slow provider must not take every socket",
   },
   maxOriginWaiting: {
-    ...setting("RELAY_MAX_ORIGIN_WAITING", String(ORIGIN_LIMITS.maxWaiting), integer(0, 100_000)),
+    ...setting("RELAY_MAX_ORIGIN_WAITING", String(CALL_LIMITS.maxWaiting), integer(0, 100_000)),
     about:
       "most calls waiting for one origin, per process; beyond it calls answer OVERLOADED, so that calls to other origins find room in RELAY_MAX_IN_FLIGHT",
   },

@@ -7,17 +7,15 @@ import { bytesFromAddress } from "../lib/address-list.js";
 import { keepNewest } from "../lib/keep-newest.js";
 import { type AddressDecision, decideAddress } from "./address.js";
 import { AddressRefusedError, relayError } from "./failure.js";
+import type { CallLimits } from "./request.js";
 import { buildConnector } from "./undici.js";
 
 /** Opens one socket; returns it at once, while it is still connecting, so that it can be destroyed. */
 export type Connect = (options: Builder.Options, callback: Builder.Callback) => Socket | undefined;
 
 /** Options for opening sockets, the same for every provider. */
-export interface ConnectorOptions extends DialPolicy {
+export interface ConnectorOptions extends DialPolicy, Pick<CallLimits, "dnsTimeoutMs" | "connectTimeoutMs"> {
   readonly resolve: Resolve;
-  readonly dnsTimeoutMs: number;
-  /** DNS, TCP and TLS together, in milliseconds. */
-  readonly connectTimeoutMs: number;
   readonly secureContext: SecureContext;
 }
 

@@ -5,7 +5,7 @@ import { parseContentCodings } from "./decode.js";
 import { deadlineError, type Failure, isSilentEnd, type Progress, relayError, relayErrorFrom } from "./failure.js";
 import type { Party, Pool, PooledCall } from "./pool.js";
 import type { PooledSocket } from "./pooled-socket.js";
-import type { MemoryShare, RequestProgress, UpstreamLimits, UpstreamRequest } from "./request.js";
+import type { CallLimits, MemoryShare, RequestProgress, UpstreamLimits, UpstreamRequest } from "./request.js";
 
 /** The head of an answer: its field lines, and the values that this folder needs. */
 export interface AnswerFields {
@@ -72,20 +72,6 @@ function joined(before: string | undefined, value: string): string {
   return before === undefined ? value : `${before}, ${value}`;
 }
 
-/** Limits of an answer. */
-export interface AnswerLimits {
-  /** Longest body in bytes, before and after decoding. */
-  readonly maxResponseBytes: number;
-  /** Most field lines of one head. */
-  readonly maxHeaderCount: number;
-  /** Most interim (1xx) answers before the final one. */
-  readonly maxInformational: number;
-  /** Longest time without a byte of a streamed answer while the relay is reading, in milliseconds. */
-  readonly streamIdleTimeoutMs: number;
-  /** Longest time of a streamed answer in total, in milliseconds. */
-  readonly streamTimeoutMs: number;
-}
-
 /** Methods that have the same effect when repeated (RFC 9110 section 9.2.2). */
 const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
 
@@ -108,7 +94,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   wasReadded = false;
   protected readonly request: UpstreamRequest;
   protected readonly pool: Pool;
-  protected readonly answerLimits: AnswerLimits;
+  protected readonly answerLimits: CallLimits;
   protected memory: MemoryShare | undefined;
   protected progress: Progress = "waiting";
   /** Whether the call has ended, so that further events are ignored. */
@@ -124,7 +110,7 @@ export abstract class Exchange<Answer> implements Dispatcher.DispatchHandler, Ca
   #abort: (() => void) | undefined;
   #mayBegin: (() => boolean) | undefined;
 
-  constructor(request: UpstreamRequest, share: string, pool: Pool, answerLimits: AnswerLimits) {
+  constructor(request: UpstreamRequest, share: string, pool: Pool, answerLimits: CallLimits) {
     this.request = request;
     this.share = share;
     this.pool = pool;

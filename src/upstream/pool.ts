@@ -1,5 +1,6 @@
 import { LinkedList, type Links, Parties, Shares } from "../lib/shares.js";
 import { PooledSocket, type PooledSocketOptions, type PooledSocketOwner } from "./pooled-socket.js";
+import type { CallLimits } from "./request.js";
 
 /** A call as its pool sees it. */
 export interface PooledCall extends Links<PooledCall> {
@@ -19,16 +20,10 @@ export interface PooledCall extends Links<PooledCall> {
   send(socket: PooledSocket): void;
 }
 
-/** Options of a pool, beyond those of its sockets. */
-export interface PoolOptions extends PooledSocketOptions {
-  /** Concurrent calls; more wait in a queue, in order of arrival within one application. */
-  readonly maxConcurrent: number;
-  /** Calls that may wait; more are refused, so that one slow provider does not take all places of the relay. */
-  readonly maxWaiting: number;
-  /** How long a socket rests after an answer before it carries another call, in milliseconds. */
-  readonly quietMs: number;
-  /** How long no socket is reused after a stray answer, in milliseconds. */
-  readonly distrustMs: number;
+/** Options of a pool. */
+export interface PoolOptions
+  extends PooledSocketOptions,
+    Pick<CallLimits, "maxConcurrent" | "maxWaiting" | "quietMs" | "distrustMs"> {
   /** Called after a stray answer. */
   readonly onStray: (origin: string) => void;
 }

@@ -2,14 +2,12 @@ import { Socket } from "node:net";
 import type { Dispatcher } from "undici";
 import type { Links } from "../lib/shares.js";
 import type { Connect } from "./connector.js";
+import type { CallLimits } from "./request.js";
 import { Client, errors } from "./undici.js";
 
 /** Options shared by all sockets of one pool. */
-export interface PooledSocketOptions {
+export interface PooledSocketOptions extends Pick<CallLimits, "maxHeaderBytes" | "keepAliveTimeoutMs"> {
   readonly connect: Connect;
-  /** Largest head of an answer, in bytes. */
-  readonly maxHeaderBytes: number;
-  readonly keepAliveTimeoutMs: number;
   /** Whether a socket carries only one call, which then sends `connection: close`. */
   readonly once: boolean;
   /** Shared by all sockets of the process. */

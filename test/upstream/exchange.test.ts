@@ -2,22 +2,14 @@ import { describe, expect, it } from "vitest";
 import { WholeExchange } from "../../src/upstream/client.js";
 import type { Pool } from "../../src/upstream/pool.js";
 import type { PooledSocket } from "../../src/upstream/pooled-socket.js";
-import type { UpstreamAnswer } from "../../src/upstream/request.js";
+import { CALL_LIMITS, type UpstreamAnswer } from "../../src/upstream/request.js";
 import { failureOf, get, within } from "./upstream-for-test.js";
-
-const LIMITS = {
-  maxResponseBytes: 100,
-  maxHeaderCount: 10,
-  maxInformational: 1,
-  streamIdleTimeoutMs: 0,
-  streamTimeoutMs: 0,
-};
 
 /** An exchange whose socket does what the test says: for what undici must not do, and therefore does not. */
 function exchangeOn(send: () => void): { exchange: WholeExchange; sent: Promise<unknown> } {
   const socket = { isUsed: false, isBroken: false, send, expectAnswer() {} } as unknown as PooledSocket;
   const pool = { add: () => true, remove: () => {} } as unknown as Pool;
-  const exchange = new WholeExchange(get("https://api.test"), "", pool, LIMITS);
+  const exchange = new WholeExchange(get("https://api.test"), "", pool, CALL_LIMITS);
   const sent = exchange.start(within());
   exchange.socket = socket;
   exchange.send(socket);
