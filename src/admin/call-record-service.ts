@@ -16,7 +16,7 @@ import {
 import { type StoredCall, USER_PURPOSE, userText } from "../records/call-block.js";
 import type { CaptureContent } from "../records/call-capture.js";
 import { type CallWatch, createCallWatch } from "../records/call-watch.js";
-import { openCapture } from "../records/capture-store.js";
+import { findCapture } from "../records/capture-store.js";
 import {
   type CallFilter,
   type CallPosition,
@@ -69,8 +69,7 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
       if (call === undefined) throw notFound("record of this call");
       const message = messageFromCall(call, await store.applications.publicKeyOf(call.applicationId));
       const userId = call.connection === undefined ? undefined : await store.connections.userOf(call.connection);
-      const capture = await captureFor(options, callId, context);
-      return { ...message, userId: userId ?? "", ...(capture === undefined ? {} : { capture }) };
+      return { ...message, userId: userId ?? "", ...(await captureFor(options, callId, context)) };
     },
     async listCallRecords(request) {
       const filter = await listFilterFrom(options, request);
@@ -107,9 +106,9 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
 
 /** Captures may contain personal data, so only the role `operator` gets them. */
 async function captureFor({ store, sealer }: AdminOptions, callId: string, { values }: HandlerContext) {
-  if (values.get(operatorContextKey)?.role !== "operator") return undefined;
-  const sealed = await store.captures.find(callId);
-  return sealed && messageFromCapture(openCapture(sealer, sealed));
+  if (values.get(operatorContextKey)?.role !== "operator") return {};
+  const { content, problem = "" } = await findCapture(store.captures, sealer, callId);
+  return { ...(content && { capture: messageFromCapture(content) }), captureProblem: problem };
 }
 
 async function filterFrom(

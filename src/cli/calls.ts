@@ -94,8 +94,10 @@ function addCallsShow(group: Command): void {
 
 async function show(callId: string, options: { readonly json?: boolean }): Promise<void> {
   const { call, capture } = await withStore((open) => findAll(open, callId));
-  const text = [textFromCall(call), ...(capture === undefined ? [] : [textFromCapture(capture)])].join("\n\n");
-  writeResult(options, { ...jsonFromCall(call), capture: capture ?? null }, text);
+  const { content, problem } = capture;
+  const text = [textFromCall(call), ...(content === undefined ? [] : [textFromCapture(content)])].join("\n\n");
+  if (problem !== undefined) writeNote(problem);
+  writeResult(options, { ...jsonFromCall(call), capture: content ?? null }, text);
 }
 
 async function findAll({ store, sealer }: OpenStore, callId: string) {
@@ -103,9 +105,8 @@ async function findAll({ store, sealer }: OpenStore, callId: string) {
   if (call === undefined) {
     throw failure("There is no record of this call. Check the id; only recent calls are kept.");
   }
-  const { openCapture } = await import("../records/capture-store.js");
-  const sealed = await store.captures.find(callId);
-  return { call, capture: sealed && openCapture(sealer, sealed) };
+  const { findCapture } = await import("../records/capture-store.js");
+  return { call, capture: await findCapture(store.captures, sealer, callId) };
 }
 
 /** A recorded call as JSON. */

@@ -98,8 +98,9 @@ function userOf({ publicKey = "", userId = "", providerName = "" }: CallRecordJs
 }
 
 /** A capture is deleted before its record, and only operators can see it. */
-function captureOf({ captured = false, capture }: CallRecordJson): TemplateResult | typeof nothing {
+function captureOf({ captured = false, capture, captureProblem }: CallRecordJson): TemplateResult | typeof nothing {
   if (capture !== undefined) return captureView(capture);
+  if (captureProblem !== undefined) return html`<p>${captureProblem}</p>`;
   if (!captured) return nothing;
   return html`<p>Headers and bodies were captured. They are kept for a day and shown only to operators.</p>`;
 }

@@ -1,4 +1,4 @@
-import { openSealed, type SealBinding, type Sealer } from "../sealing/seal.js";
+import { type SealBinding, SealError, type Sealer } from "../sealing/seal.js";
 import { type CaptureContent, MAX_CAPTURED_CALLS } from "./call-capture.js";
 import { within } from "./list-calls.js";
 
@@ -24,7 +24,7 @@ export interface CaptureStore {
   deleteBefore(time: number, limit: number): Promise<number>;
 }
 
-const DOES_NOT_OPEN = "The captured data of this call cannot be opened. The operator must restore the key file.";
+const DOES_NOT_OPEN = "The capture cannot be opened: it is damaged, or its key is missing from the key file.";
 
 type CaptureKey = Pick<SealedCapture, "callId" | "applicationId">;
 
@@ -33,10 +33,27 @@ export function sealCapture(sealer: Sealer, key: CaptureKey, content: CaptureCon
   return sealer.seal(JSON.stringify(content), bindingOf(key));
 }
 
-/** Opens a sealed capture. Throws RelayError STORE_UNAVAILABLE when it does not open. */
-export function openCapture(sealer: Sealer, capture: SealedCapture): CaptureContent {
-  const text = openSealed(sealer, capture.content, bindingOf(capture), DOES_NOT_OPEN).toString();
-  return JSON.parse(text) as CaptureContent;
+/** A call's capture, or why it cannot be shown; neither when the call was not captured. */
+export interface FoundCapture {
+  readonly content?: CaptureContent;
+  readonly problem?: string;
+}
+
+/** Finds and opens the capture of a call. */
+export async function findCapture(
+  captures: Pick<CaptureStore, "find">,
+  sealer: Pick<Sealer, "open">,
+  callId: string,
+): Promise<FoundCapture> {
+  const capture = await captures.find(callId);
+  if (capture === undefined) return {};
+  try {
+    const text = sealer.open(capture.content, bindingOf(capture)).toString();
+    return { content: JSON.parse(text) as CaptureContent };
+  } catch (error) {
+    if (!(error instanceof SealError)) throw error;
+    return { problem: DOES_NOT_OPEN };
+  }
 }
 
 /** The call id takes the place of the user id that a token is bound to. */

@@ -57,6 +57,17 @@ const recorded = (count: number) =>
     { timeout: 10_000 },
   );
 
+/** Changes the last byte of every capture. */
+async function damageCaptures(): Promise<void> {
+  for (const { table, page, replace } of harness.store.sealedRows) {
+    if (table !== "call_captures") continue;
+    const rows = await page("", 100);
+    const flipped = (value: Uint8Array | undefined) =>
+      value?.map((byte, at) => (at < value.length - 1 ? byte : byte ^ 1));
+    expect(await replace(rows.map((row) => ({ row, values: row.values.map(flipped) })))).toBeGreaterThan(0);
+  }
+}
+
 const pathsOf = (records: readonly CallRecord[]) => records.map(({ path }) => path);
 
 describe("finding calls", () => {
@@ -224,6 +235,11 @@ describe("GetCallRecord", () => {
     });
     const { capture } = await get(ADMIN_TOKENS.readOnly);
     expect(capture).toBeUndefined();
+    await damageCaptures();
+    expect(await get(ADMIN_TOKENS.operator)).toMatchObject({
+      ...{ callId, captured: true, userId: "ada" },
+      captureProblem: expect.stringMatching(/^The capture cannot be opened: /),
+    });
     await operator().stopCallCapture({ publicKey: application.publicKey });
     expect((await harness.store.applications.findByPublicKey(application.publicKey))?.captureUntil).toBe(0);
   });

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import Database from "better-sqlite3";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { postRest } from "../support/callers.js";
 import { type Sandbox, startSandbox } from "../support/sandbox.js";
@@ -96,6 +97,12 @@ describe("relay calls", () => {
     expect(stdout).not.toContain("CANARY");
     expect(await folder.json(["key", "rotate"])).toMatchObject({ resealed: 2, left: 0 });
     expect(await shown(folder, callId)).toMatchObject({ capture });
+    const database = new Database(join(folder.path, "relay.db"));
+    database.exec("UPDATE call_captures SET content = substr(content, 1, length(content) - 1)");
+    database.close();
+    expect(await shown(folder, callId)).toMatchObject({ callId, captured: true, capture: null });
+    const { exitCode, stderr } = await folder.run(["calls", "show", callId]);
+    expect([exitCode, stderr]).toEqual([0, expect.stringMatching(/^The capture cannot be opened: /)]);
   });
 
   it("says when there is no such call or application", async () => {

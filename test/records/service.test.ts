@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { StoredCall } from "../../src/records/call-block.js";
 import type { CaptureContent } from "../../src/records/call-capture.js";
-import { openCapture } from "../../src/records/capture-store.js";
+import { findCapture } from "../../src/records/capture-store.js";
 import { findCall, listCalls } from "../../src/records/list-calls.js";
 import { createCallers } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
@@ -59,7 +59,9 @@ const capturedOf = (row: Readonly<Record<string, unknown>>): Promise<CaptureCont
       const sealed = await harness.store.captures.find(String(row["callId"]));
       if (sealed === undefined) throw new Error("not captured yet");
       expect(Buffer.from(sealed.content).toString("latin1")).not.toContain("response");
-      return openCapture(harness.sealer, sealed);
+      const { content } = await findCapture(harness.store.captures, harness.sealer, sealed.callId);
+      if (content === undefined) throw new Error("cannot be opened");
+      return content;
     },
     { timeout: 10_000 },
   );

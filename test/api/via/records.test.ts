@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { openCapture } from "../../../src/records/capture-store.js";
+import { findCapture } from "../../../src/records/capture-store.js";
 import { listCalls } from "../../../src/records/list-calls.js";
 import { signCallToken } from "../../support/call-tokens.js";
 import { ADMIN_TOKENS } from "../../support/harness.js";
@@ -41,9 +41,9 @@ describe("what is known of a request that was passed through", () => {
     expect(line).toMatchObject({ msg: "call", ...known, ...sizes });
 
     const capture = await vi.waitFor(async () => {
-      const sealed = await bed.harness.store.captures.find(callId);
-      if (sealed === undefined) throw new Error("not captured yet");
-      return openCapture(bed.harness.sealer, sealed);
+      const { content } = await findCapture(bed.harness.store.captures, bed.harness.sealer, callId);
+      if (content === undefined) throw new Error("not captured yet");
+      return content;
     }, 10_000);
     expect(capture.request).toMatchObject({ isSent: true, method: "POST", body: { bytes: body.length } });
     expect(capture.response).toMatchObject({ statusCode: 201, body: { text: "echo [redacted]" } });
