@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { watchClock } from "../lib/process.js";
 import { inBatches } from "../lib/turns.js";
+import type { WebhookStore } from "../webhooks/webhook-store.js";
 import type { CallStore } from "./call-block.js";
 import type { CaptureStore } from "./capture-store.js";
 import { type FigureSpan, type FigureStore, SPAN_MS, settledBefore } from "./figures.js";
@@ -9,8 +10,8 @@ import { type FigureSpan, type FigureStore, SPAN_MS, settledBefore } from "./fig
 export interface RetentionOptions {
   readonly calls: Pick<CallStore, "deleteBefore">;
   readonly captures: Pick<CaptureStore, "deleteBefore">;
-  /** Records of webhook deliveries. */
-  readonly webhooks: Pick<CallStore, "deleteBefore">;
+  /** Records of webhook deliveries, and undelivered events. */
+  readonly webhooks: Pick<WebhookStore, "deleteBefore" | "giveUpBefore">;
   readonly figures: Pick<FigureStore, "deleteBefore" | "merge">;
   /** How long records are kept, in days. */
   readonly days: number;
@@ -32,6 +33,8 @@ const DAY_MS = 86_400_000;
 /** Long enough to look into yesterday's fault. No longer, since captures may contain personal data. */
 const CAPTURE_MS = DAY_MS;
 const DELIVERY_MS = 7 * DAY_MS;
+/** Longer than all attempts to deliver an event take together. */
+const OVERDUE_MS = 7 * DAY_MS;
 /** Covers the last hour and the last week as shown to operators, plus the span that is just leaving that window. */
 const FIGURES_MS: Readonly<Record<FigureSpan, number>> = { MINUTE: 62 * 60_000, HOUR: 7 * DAY_MS + 3_600_000 };
 const EVERY_MS = 60_000;
@@ -70,13 +73,17 @@ export function startRetention(options: RetentionOptions): Retention {
     for (const tidy of [forgetFigures, mergeFigures])
       for (const span of ["MINUTE", "HOUR"] as const) await tidy(span, now).catch(onFault);
   };
+  const giveUpOverdue = (now: number) =>
+    forget({ deleteBefore: (time, limit) => webhooks.giveUpBefore(time, limit, now) }, now - OVERDUE_MS);
   const sweep = async () => {
     const at = Math.min(now(), (await clock()) ?? now());
     // They are in different files, so a failure in one must not stop deletion in another.
     await Promise.all([
       forget(calls, at - days * DAY_MS),
       sweepFigures(at),
-      forget(captures, at - CAPTURE_MS).then(() => forget(webhooks, at - DELIVERY_MS)),
+      forget(captures, at - CAPTURE_MS)
+        .then(() => forget(webhooks, at - DELIVERY_MS))
+        .then(() => giveUpOverdue(at)),
     ]);
   };
   const isSteady = watchClock(now);

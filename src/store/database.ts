@@ -142,10 +142,11 @@ const DELETED_AT_ONCE = 200;
  * Creates a function that deletes an application's rows from a table, in short transactions.
  *
  * @param order the columns after `application_id` in an index of the table.
+ * @param condition what else must be true of them.
  */
-export function createRemoval(table: string, order: string) {
+export function createRemoval(table: string, order: string, condition = "") {
   const statement = createStatement<{ id: string; limit: number }>(`DELETE FROM ${table} WHERE id IN
-       (SELECT id FROM ${table} WHERE application_id = :id ORDER BY ${order} LIMIT :limit)`);
+       (SELECT id FROM ${table} WHERE application_id = :id ${condition} ORDER BY ${order} LIMIT :limit)`);
   return ({ write }: Pick<Database, "write">, id: string, forget?: () => void): Promise<void> =>
     inBatches(DELETED_AT_ONCE, () => write(() => run(statement, { id, limit: DELETED_AT_ONCE }), forget));
 }

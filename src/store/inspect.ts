@@ -26,7 +26,7 @@ const WAITING = createStatement<object, Findings["waitingEvents"][number]>(`${WI
      (SELECT min(created_at) FROM (
        SELECT created_at FROM webhook_events WHERE application_id = told.id ORDER BY next_try_at LIMIT ${MANY}) AS due
      ) AS since
-   FROM told WHERE id IS NOT NULL LIMIT ${ROWS}`);
+   FROM told JOIN webhook_endpoints USING (id) LIMIT ${ROWS}`);
 
 const GIVEN_UP = createStatement<object, Count>(`SELECT count(*) AS count FROM
      (SELECT 1 FROM webhook_deliveries WHERE outcome = 'GIVEN_UP' LIMIT ${MANY}) AS given_up`);

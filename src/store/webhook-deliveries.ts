@@ -82,20 +82,23 @@ function deliveryFromRow({ outcome, status, attemptedAt, ...row }: DeliveryRow) 
   } satisfies WebhookDelivery;
 }
 
-/** Records how an attempt ended, in the transaction that removes or delays the event. */
-export function* noteDelivery(event: DueEvent, { kind, statusCode, at }: DeliveryOutcome): Operation<void> {
-  if ((yield* first(IS_THERE, { id: event.endpoint.applicationId })) === undefined) return;
-  const { data } = JSON.parse(event.payload) as { data: { user_id?: string; provider_name?: string } };
+/** Records how an attempt ended, or that none will be made, in the transaction that removes or delays the event. */
+export function* noteDelivery(
+  { id, payload, attempts, createdAt }: Pick<DueEvent, "id" | "payload" | "attempts" | "createdAt">,
+  applicationId: string,
+  { kind, statusCode, at }: DeliveryOutcome,
+): Operation<void> {
+  if ((yield* first(IS_THERE, { id: applicationId })) === undefined) return;
+  const { type, data } = JSON.parse(payload) as {
+    type: string;
+    data: { user_id?: string; provider_name?: string };
+  };
   yield* run(NOTE, {
-    id: event.id,
-    applicationId: event.endpoint.applicationId,
-    type: event.type,
+    ...{ id, applicationId, type, attempts, createdAt },
     userId: data.user_id ?? "",
     providerName: data.provider_name ?? "",
     outcome: OUTCOMES[kind],
-    attempts: event.attempts,
     status: statusCode ?? 0,
-    createdAt: event.createdAt,
     attemptedAt: at,
   });
   yield* run(TRIM, {});

@@ -29,9 +29,12 @@ const PUT = createStatement<EndpointRow>(`
    INSERT INTO webhook_endpoints (id, uri, secret, updated_at) VALUES (:id, :uri, :secret, :updated_at)
    ON CONFLICT (id) DO UPDATE SET uri = excluded.uri, secret = excluded.secret, updated_at = excluded.updated_at`);
 
-const removeEvents = createRemoval("webhook_events", "next_try_at");
-
-const DELETE_EVENTS = createStatement<{ id: string }>("DELETE FROM webhook_events WHERE application_id = :id");
+/** Never those of a webhook that is there, also of one that was set meanwhile. */
+const removeEvents = createRemoval(
+  "webhook_events",
+  "next_try_at",
+  "AND NOT EXISTS (SELECT 1 FROM webhook_endpoints AS endpoint WHERE endpoint.id = :id)",
+);
 
 const DELETE = createStatement<{ id: string }>("DELETE FROM webhook_endpoints WHERE id = :id");
 
@@ -50,10 +53,15 @@ export function createWebhookStore(database: Database): WebhookStore {
       const row = await database.read(() => first(FIND, { id }));
       return row && endpointFromRow(row);
     },
-    putEndpoint: (endpoint, audit) => database.write(() => put(endpoint, audit)),
+    async putEndpoint(endpoint, audit) {
+      // What a deletion that was cut off has left.
+      await removeEvents(database, endpoint.applicationId);
+      await database.write(() => put(endpoint, audit));
+    },
     async deleteEndpoint(id, audit) {
+      const isDeleted = await database.write(() => deleteEndpoint(id, audit));
       await removeEvents(database, id);
-      return database.write(() => deleteEndpoint(id, audit));
+      return isDeleted;
     },
     // Every process calls this every second, so a transaction is begun only when an event is due.
     async claimDue(limit, until, now) {
@@ -62,6 +70,7 @@ export function createWebhookStore(database: Database): WebhookStore {
     },
     finish: (event, freeAt, outcome) => database.write(() => settle(event, freeAt, outcome)),
     putOff: (event, nextTryAt, freeAt, outcome) => database.write(() => settle(event, freeAt, outcome, nextTryAt)),
+    giveUpBefore: (time, limit, now) => database.write(() => giveUp(time, limit, now)),
     addTest: (applicationId, now, audit) => database.write(() => addTest(applicationId, now, audit)),
     ...createDeliveries(database),
     async backlog(id) {
@@ -79,11 +88,9 @@ function* put(
   yield* writeAudit(audit);
 }
 
-/** Deletes an endpoint, and the events that were added since most were deleted. */
+/** Waits for those who are adding an event; nobody adds one afterwards. */
 function* deleteEndpoint(id: string, audit: AuditEntry | undefined): Operation<boolean> {
-  // Before its events: this waits for those who are adding one, and nobody adds one afterwards.
   const isDeleted = (yield* run(DELETE, { id })) > 0;
-  yield* run(DELETE_EVENTS, { id });
   if (isDeleted) yield* writeAudit(audit);
   return isDeleted;
 }
@@ -155,9 +162,11 @@ interface EventRow {
   readonly createdAt: number;
 }
 
+const EVENT = "id, payload, attempts, created_at";
+
 const TAKE_EVENT = createStatement<{ id: string; now: number; wait: number }, EventRow>(`
    UPDATE webhook_events SET attempts = attempts + 1 WHERE id = :id AND (next_try_at <= :now OR next_try_at > :wait)
-   RETURNING id, payload, attempts, created_at`);
+   RETURNING ${EVENT}`);
 
 /** Releases a claim. A process that was too slow has lost its claim, and must not end that of another. */
 const LEAVE_ENDPOINT = createStatement<{ id: string; until: number; freeAt: number }>(
@@ -202,7 +211,20 @@ function* settle(event: DueEvent, freeAt: number, outcome: DeliveryOutcome, next
   if (!isOwner && !isDelivered) return;
   const changed = yield* nextTryAt === undefined ? run(REMOVE_EVENT, { id }) : run(DELAY_EVENT, { id, nextTryAt });
   // None: an earlier owner was late, and has delivered it.
-  if (changed > 0 || isDelivered) yield* noteDelivery(event, outcome);
+  if (changed > 0 || isDelivered) yield* noteDelivery(event, endpoint.applicationId, outcome);
+}
+
+const OVERDUE = createStatement<{ time: number; limit: number }, EventRow & { readonly applicationId: string }>(`
+   SELECT application_id, ${EVENT} FROM webhook_events WHERE next_try_at < :time ORDER BY next_try_at LIMIT :limit`);
+
+function* giveUp(time: number, limit: number, now: number): Operation<number> {
+  const overdue = yield* all(OVERDUE, { time, limit });
+  for (const { applicationId, ...event } of overdue) {
+    // None: another process has given it up, or delivered it.
+    if ((yield* run(REMOVE_EVENT, event)) === 0) continue;
+    yield* noteDelivery(event, applicationId, { kind: "givenUp", statusCode: undefined, at: now });
+  }
+  return overdue.length;
 }
 
 function dueEventFrom(event: EventRow, endpoint: WebhookEndpoint, until: number): DueEvent {

@@ -83,8 +83,8 @@ export interface WebhookStore {
   /** Inserts or replaces the application's endpoint; waiting events go to the new one. */
   putEndpoint(endpoint: WebhookEndpoint, audit?: AuditEntry): Promise<void>;
   /**
-   * Deletes the endpoint and its undelivered events. Resolves to false if there was none. The events go first, so that
-   * none is left for the next endpoint: when it fails in between, the endpoint stays without them.
+   * Deletes the endpoint, then its undelivered events. Resolves to false if there was none. When it fails in between,
+   * the events that are left go before the next endpoint is put.
    */
   deleteEndpoint(applicationId: string, audit?: AuditEntry): Promise<boolean>;
   /**
@@ -100,6 +100,11 @@ export interface WebhookStore {
    * Reschedules the event after a failure: it is due again at `nextTryAt`, and another one may be tried at `freeAt`.
    */
   putOff(event: DueEvent, nextTryAt: number, freeAt: number, outcome: DeliveryOutcome): Promise<void>;
+  /**
+   * Gives up at most `limit` events that have been due since before a time without an attempt: their receiver is down
+   * and has too many, or their application is disabled. Resolves to their number.
+   */
+  giveUpBefore(time: number, limit: number, now: number): Promise<number>;
   backlog(applicationId: string): Promise<WebhookBacklog>;
   /** Adds a test event for an application; resolves to its id, or undefined without an endpoint. */
   addTest(applicationId: string, now: number, audit: AuditEntry): Promise<string | undefined>;

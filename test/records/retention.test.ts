@@ -110,7 +110,7 @@ describe("startRetention()", () => {
     const retention = startRetention({
       calls,
       captures,
-      webhooks: { deleteBefore },
+      webhooks: { deleteBefore, giveUpBefore: async () => 0 },
       figures: { deleteBefore, merge: async () => {} },
       clock: async () => undefined,
       days: 1,

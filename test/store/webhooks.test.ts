@@ -17,6 +17,7 @@ import { applicationForTest, connectionForTest, createStoreFolder, NOW } from ".
 const K1 = keyForTest("k1");
 const K2 = keyForTest("k2");
 const sealer = createSealer(keyringForTest(K1));
+const DAY_MS = 86_400_000;
 const UNTIL = NOW + 30_000;
 const DELIVERED = { kind: "delivered", statusCode: 204, at: NOW } as const;
 const RETRYING = { kind: "retry", statusCode: undefined, at: NOW } as const;
@@ -107,6 +108,20 @@ describe.each(STORES)("$name", ({ createBed }) => {
       expect(writes).toBeGreaterThanOrEqual(what === "endpoint" ? rows / 200 : (2 * rows) / 200);
     });
 
+    it("are gone when not all that waits for them can be deleted, and leave none of it to the next one", async () => {
+      await addMany("webhook_events", "payload, next_try_at, created_at", "'{}', number, 0", 300);
+      await at.run("CREATE TABLE holder (id TEXT REFERENCES webhook_events (id))");
+      await at.run("INSERT INTO holder VALUES ('row 250')");
+      await expect(store.webhooks.deleteEndpoint(application.id)).rejects.toThrow();
+      expect(await store.webhooks.findEndpoint(application.id)).toBeUndefined();
+      expect((await store.inspect("")).waitingEvents).toEqual([]);
+      await at.run("DROP TABLE holder");
+      await store.webhooks.putEndpoint(endpointOf(application));
+      await put("a");
+      expect(userOf(await claimOne())).toBe("a");
+      expect((await store.webhooks.backlog(application.id)).waiting).toBe(1);
+    });
+
     it("leave no event that is written while they are deleted", async () => {
       await put("a");
       await store.webhooks.finish(await claimOne(), NOW, DELIVERED);
@@ -176,6 +191,20 @@ describe.each(STORES)("$name", ({ createBed }) => {
       expect(event.type).toBe("connection.reauthorization_required");
       expect(JSON.parse(event.payload).data.reason).toBe("invalid_grant");
       expect((await store.webhooks.backlog(application.id)).waiting).toBe(1);
+    });
+
+    it("are given up when they were due for a week and nobody has tried them", async () => {
+      await store.applications.update(application.publicKey, { state: "DISABLED" }, NOW);
+      for (let user = 0; user < 45; user += 1) await put(`u${user}`);
+      await put("last", NOW + 1);
+      const sweep = (now: number) => store.webhooks.giveUpBefore(now - 7 * DAY_MS, 20, now);
+      expect(await sweep(NOW + 7 * DAY_MS)).toBe(0);
+      for (const given of [20, 20, 5, 0]) expect(await sweep(NOW + 7 * DAY_MS + 1)).toBe(given);
+      expect(await store.webhooks.backlog(application.id)).toEqual({ waiting: 1, oldestAt: NOW + 1 });
+      const filter = { applicationId: application.id, userId: undefined, providerName: undefined };
+      const noted = await store.webhooks.listDeliveries({ ...filter, beforePlace: undefined, limit: 100 });
+      expect(noted).toHaveLength(45);
+      expect(noted.at(-1)).toMatchObject({ userId: "u0", type: "connection.created", kind: "givenUp", attempts: 0 });
     });
 
     it("hold no token", async () => {
