@@ -11,7 +11,7 @@ export interface Keyring {
   readonly current: SealKey;
   /** Every key, the current one first. */
   readonly all: readonly SealKey[];
-  /** The key with this id. May throw KeyFileError when the file has changed and can no longer be read. */
+  /** The key with this id. May throw KeyFileError for an unknown one when the file can no longer be read. */
   find(id: string): SealKey | undefined;
 }
 
@@ -22,9 +22,10 @@ export interface KeyringOptions {
 }
 
 /**
- * Loads a key file, and follows its changes: for an unknown key id it checks the file again, so that a running relay
- * can open what `relay key rotate` sealed under a new key. The file is read again only if it has changed (a value with
- * a bogus key id costs one `stat()`), so reads need no rate limit, and no call fails because of one.
+ * Loads a key file, and follows its changes: for each value that is not sealed under the current key it checks the
+ * file again, so that a running relay can open what `relay key rotate` sealed under a new key, and seals under it from
+ * then on. The file is read again only if it has changed (such a value costs one `stat()`), so reads need no rate
+ * limit, and no call fails because of one.
  *
  * Rejects with KeyFileError when the file is missing (see `mustExist`), malformed or unreadable.
  */
@@ -32,6 +33,17 @@ export async function loadKeyring(path: string, { mustExist }: KeyringOptions): 
   if (!mustExist && !existsSync(path)) await createOrThrow(path);
   let seen = identityOf(path);
   let [current, keys] = keysFrom(readText(path), path);
+  const follow = () => {
+    const identity = identityOf(path);
+    if (identity === seen) return;
+    // A file that cannot be read now may be readable later, unchanged: with a free descriptor, or after a chown.
+    const text = readText(path);
+    seen = identity;
+    const [newest, fresh] = keysFrom(text, path);
+    // Loaded keys stay: a line that was removed or altered takes effect at the next start.
+    keys = new Map([...fresh, ...keys]);
+    current = keys.get(newest.id) ?? newest;
+  };
   return {
     get current() {
       return current;
@@ -41,16 +53,13 @@ export async function loadKeyring(path: string, { mustExist }: KeyringOptions): 
     },
     find(id) {
       const known = keys.get(id);
-      if (known !== undefined) return known;
-      const identity = identityOf(path);
-      if (identity === seen) return undefined;
-      // A file that cannot be read now may be readable later, unchanged: with a free descriptor, or after a chown.
-      const text = readText(path);
-      seen = identity;
-      const [newest, fresh] = keysFrom(text, path);
-      // Loaded keys stay: a line that was removed or altered takes effect at the next start.
-      keys = new Map([...fresh, ...keys]);
-      current = keys.get(newest.id) ?? newest;
+      if (known === current) return known;
+      try {
+        follow();
+      } catch (error) {
+        // A known key opens its values whatever the file is by now.
+        if (known === undefined) throw error;
+      }
       return keys.get(id);
     },
   };

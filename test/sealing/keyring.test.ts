@@ -186,6 +186,16 @@ describe("find()", () => {
     expect([ring.find("k2")?.id, ring.current.id, ring.find("k1")?.id]).toEqual(["k2", "k2", "k1"]);
   });
 
+  it("follows a file whose keys have changed places", async () => {
+    const [k1, k2] = [`${line("k1")}\n`, `${line("k2")}\n`];
+    writeFileSync(path, k1 + k2);
+    const ring = await loadKeyring(path, { mustExist: true });
+    writeFileSync(path, k2 + k1);
+    expect([ring.find("k2")?.id, ring.current.id, ring.all.map(({ id }) => id)]).toEqual(["k2", "k2", ["k2", "k1"]]);
+    writeFileSync(path, "half a li");
+    expect([ring.find("k1")?.id, ring.current.id]).toEqual(["k1", "k2"]);
+  });
+
   it("keeps the keys it has when the file goes bad, and tells of it once per change", async () => {
     writeFileSync(path, `${line("k1")}\n`);
     const ring = await loadKeyring(path, { mustExist: true });
