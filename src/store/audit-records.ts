@@ -2,16 +2,13 @@ import type { AuditEntry, AuditRecord, AuditStore } from "../model/audit.js";
 import { all, createStatement, type Database, type Operation, run } from "./database.js";
 
 /** A row of `audit_records`. */
-type AuditRow = Omit<AuditRecord, "at" | "changedFields"> & {
-  readonly createdAt: number;
-  /** JSON. */
-  readonly changedFields: string;
-};
+type AuditRow = Omit<AuditRecord, "changedFields"> & { /** JSON. */ readonly changedFields: string };
 
-const COLUMNS = "id, created_at, actor, method, resource, public_key, changed_fields, outcome";
+const COLUMNS = "id, created_at AS at, actor, method, resource, public_key, changed_fields, outcome";
 
-const ADD = createStatement<AuditRow>(`INSERT INTO audit_records (${COLUMNS})
-   VALUES (:id, :created_at, :actor, :method, :resource, :public_key, :changed_fields, :outcome)`);
+const ADD = createStatement<AuditRow>(`
+   INSERT INTO audit_records (id, created_at, actor, method, resource, public_key, changed_fields, outcome)
+   VALUES (:id, :at, :actor, :method, :resource, :public_key, :changed_fields, :outcome)`);
 
 const LIST = createStatement<{ before: string; limit: number }, AuditRow>(
   `SELECT ${COLUMNS} FROM audit_records WHERE id < :before ORDER BY id DESC LIMIT :limit`,
@@ -32,7 +29,7 @@ export function createAuditStore(database: Database): AuditStore {
       const rows = await database.read(() =>
         publicKey === undefined ? all(LIST, { before, limit }) : all(LIST_OF_APPLICATION, { publicKey, before, limit }),
       );
-      return rows.map(auditFromRow);
+      return rows.map((row) => ({ ...row, changedFields: JSON.parse(row.changedFields) as string[] }));
     },
   };
 }
@@ -40,10 +37,5 @@ export function createAuditStore(database: Database): AuditStore {
 /** Writes an audit record, inside the transaction of the change it describes. Does nothing without an entry. */
 export function* writeAudit(entry: AuditEntry | undefined, outcome: AuditRecord["outcome"] = "DONE"): Operation<void> {
   if (entry === undefined) return;
-  const changedFields = JSON.stringify(entry.changedFields);
-  yield* run(ADD, { ...entry, createdAt: entry.at, changedFields, outcome });
-}
-
-function auditFromRow({ createdAt, changedFields, ...row }: AuditRow): AuditRecord {
-  return { ...row, at: createdAt, changedFields: JSON.parse(changedFields) as string[] };
+  yield* run(ADD, { ...entry, changedFields: JSON.stringify(entry.changedFields), outcome });
 }

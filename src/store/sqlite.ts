@@ -135,21 +135,17 @@ function createWriteCheck(db: Database.Database, requireInPlace: () => void): St
 
 /** Reads every page in use, on a separate connection, whose page cache is empty. Closing it ends the reading. */
 function createPagesCheck(file: string) {
-  let walk: Walk | undefined;
+  let pages: ReturnType<typeof walkPages> | undefined;
   return {
     everyMs: 60_000,
     retryMs: 5000,
     // A check spends most of its time in pauses.
     maxShare: 0.3,
     async look() {
-      walk = openWalk(file);
-      try {
-        await walkOn(walk, Number.POSITIVE_INFINITY, PAUSE_MS);
-      } finally {
-        walk.close();
-      }
+      pages = walkPages(file);
+      for (const _ of pages) await delay(PAUSE_MS);
     },
-    close: () => walk?.close(),
+    close: () => void pages?.return(),
   };
 }
 
@@ -158,59 +154,34 @@ function createPagesCheck(file: string) {
  * STORE_UNAVAILABLE when a page is damaged or cannot be read.
  */
 export async function readPages(file: string, maxMs: number): Promise<boolean> {
-  const walk = openWalk(file);
-  try {
-    return await walkOn(walk, maxMs, 0);
-  } finally {
-    walk.close();
-  }
-}
-
-interface Walk {
-  /** Reads for SLICE_MS. Returns whether there is more. */
-  step(): boolean;
-  close(): void;
-}
-
-async function walkOn(walk: Walk, maxMs: number, pauseMs: number): Promise<boolean> {
-  for (const until = performance.now() + maxMs; walk.step(); await delay(pauseMs)) {
+  const until = performance.now() + maxMs;
+  for (const _ of walkPages(file)) {
+    await delay(0);
     if (performance.now() > until) return false;
   }
   return true;
 }
 
-/** Walks over `dbstat`, which reads and decodes the same pages as `quick_check`, but one by one, so it can pause. */
-function openWalk(file: string): Walk {
+/**
+ * Walks over `dbstat`, which reads and decodes the same pages as `quick_check`, but one by one, so it can pause: it
+ * yields after each SLICE_MS.
+ */
+function* walkPages(file: string): Generator<void, void> {
   // Not readonly: if such a connection closes last, it leaves a WAL behind that it may not delete.
   const db = new Database(file, { fileMustExist: true });
-  db.pragma("query_only = ON");
-  const pages = db.prepare<[], string>("SELECT pagetype FROM dbstat").pluck().iterate();
-  let isOpen = true;
-  return {
-    step() {
-      for (const until = performance.now() + SLICE_MS; isOpen && performance.now() < until; ) {
-        const { value, done } = nextOf(pages);
-        if (done) return false;
-        if (value === "corrupted")
-          throw storeErrorFrom(new Database.SqliteError("damaged page", "SQLITE_CORRUPT"), true);
-      }
-      return isOpen;
-    },
-    close() {
-      if (!isOpen) return;
-      isOpen = false;
-      pages.return?.();
-      db.close();
-    },
-  };
-}
-
-function nextOf(pages: IterableIterator<string>): IteratorResult<string> {
   try {
-    return pages.next();
+    db.pragma("query_only = ON");
+    let until = performance.now() + SLICE_MS;
+    for (const type of db.prepare<[], string>("SELECT pagetype FROM dbstat").pluck().iterate()) {
+      if (type === "corrupted") throw new Database.SqliteError("damaged page", "SQLITE_CORRUPT");
+      if (performance.now() < until) continue;
+      yield;
+      until = performance.now() + SLICE_MS;
+    }
   } catch (error) {
     // In WAL mode writers do not block readers; only a recovery does, for a moment.
-    if (isBusy(error)) return { value: undefined, done: true };
-    throw storeErrorFrom(error, true);
+    if (!isBusy(error)) throw storeErrorFrom(error, true);
+  } finally {
+    db.close();
   }
 }

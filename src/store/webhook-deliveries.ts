@@ -8,28 +8,16 @@ import type {
 import { all, createStatement, type Database, first, type Operation, run } from "./database.js";
 
 /** A row of webhook_deliveries. */
-interface DeliveryRow {
-  readonly place: number;
-  readonly id: string;
-  readonly type: string;
-  readonly userId: string;
-  readonly providerName: string;
-  readonly outcome: keyof typeof KINDS;
-  readonly attempts: number;
-  readonly status: number;
-  readonly createdAt: number;
-  readonly attemptedAt: number;
-}
+type DeliveryRow = Omit<WebhookDelivery, "kind"> & { readonly outcome: keyof typeof KINDS };
 
 const KINDS = { DELIVERED: "delivered", GIVEN_UP: "givenUp", RETRYING: "retry" } as const;
 const OUTCOMES = { delivered: "DELIVERED", givenUp: "GIVEN_UP", retry: "RETRYING" } as const;
 
 /** Each event has one row, in the place of its first attempt. */
-const NOTE = createStatement<Omit<DeliveryRow, "place"> & { readonly applicationId: string }>(`
+const NOTE = createStatement<Omit<DeliveryRow, "place" | "statusCode"> & { applicationId: string; status: number }>(`
    INSERT INTO webhook_deliveries
      (id, application_id, type, user_id, provider_name, outcome, attempts, status, created_at, attempted_at)
-   VALUES (:id, :application_id, :type, :user_id, :provider_name, :outcome, :attempts, :status, :created_at,
-     :attempted_at)
+   VALUES (:id, :application_id, :type, :user_id, :provider_name, :outcome, :attempts, :status, :created_at, :at)
    ON CONFLICT (id) DO UPDATE SET outcome = excluded.outcome, attempts = excluded.attempts, status = excluded.status,
      attempted_at = excluded.attempted_at`);
 
@@ -44,7 +32,8 @@ const TRIM = createStatement<object>(`DELETE FROM webhook_deliveries WHERE place
      SELECT place FROM webhook_deliveries
      WHERE place <= (SELECT max(place) FROM webhook_deliveries) - ${MAX_DELIVERIES} ORDER BY place LIMIT 5)`);
 
-const COLUMNS = "place, id, type, user_id, provider_name, outcome, attempts, status, created_at, attempted_at";
+const COLUMNS = `place, id, type, user_id, provider_name, outcome, attempts, nullif(status, 0) AS status_code, created_at,
+   attempted_at AS at`;
 
 /** Selects deliveries of an application. @param condition what else must be true of them. */
 const listOf = (condition: string) =>
@@ -62,7 +51,8 @@ const DELETE_BEFORE = createStatement<{ time: number; limit: number }>(`DELETE F
 /** The records of deliveries. */
 export function createDeliveries(database: Database): Pick<WebhookStore, "listDeliveries" | "deleteBefore"> {
   return {
-    listDeliveries: async (filter) => (await database.read(() => list(filter))).map(deliveryFromRow),
+    listDeliveries: async (filter) =>
+      (await database.read(() => list(filter))).map(({ outcome, ...row }) => ({ ...row, kind: KINDS[outcome] })),
     deleteBefore: (time, limit) => database.write(() => run(DELETE_BEFORE, { time, limit })),
   };
 }
@@ -71,15 +61,6 @@ function list({ beforePlace, ...filter }: DeliveryFilter): Operation<DeliveryRow
   const bounds = { ...filter, before: beforePlace ?? Number.MAX_SAFE_INTEGER };
   if (filter.userId === undefined) return all(LIST, bounds);
   return all(filter.providerName === undefined ? LIST_OF_USER : LIST_OF_CONNECTION, bounds);
-}
-
-function deliveryFromRow({ outcome, status, attemptedAt, ...row }: DeliveryRow) {
-  return {
-    ...row,
-    kind: KINDS[outcome],
-    statusCode: status === 0 ? undefined : status,
-    at: attemptedAt,
-  } satisfies WebhookDelivery;
 }
 
 /** Records how an attempt ended, or that none will be made, in the transaction that removes or delays the event. */
@@ -99,7 +80,7 @@ export function* noteDelivery(
     providerName: data.provider_name ?? "",
     outcome: OUTCOMES[kind],
     status: statusCode ?? 0,
-    attemptedAt: at,
+    at,
   });
   yield* run(TRIM, {});
 }

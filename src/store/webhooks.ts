@@ -13,20 +13,15 @@ import { writeAudit } from "./audit-records.js";
 import { all, createRemoval, createStatement, type Database, first, type Operation, run } from "./database.js";
 import { createDeliveries, noteDelivery } from "./webhook-deliveries.js";
 
-/** A row of webhook_endpoints, without `free_at`. */
-interface EndpointRow {
-  readonly id: string;
-  readonly uri: string;
-  readonly secret: Uint8Array;
-  readonly updatedAt: number;
-}
+/** The columns of an endpoint, without `free_at`. */
+const ENDPOINT = "id AS application_id, uri, secret, updated_at";
 
-const FIND = createStatement<{ id: string }, EndpointRow>(
-  "SELECT id, uri, secret, updated_at FROM webhook_endpoints WHERE id = :id",
+const FIND = createStatement<{ id: string }, WebhookEndpoint>(
+  `SELECT ${ENDPOINT} FROM webhook_endpoints WHERE id = :id`,
 );
 
-const PUT = createStatement<EndpointRow>(`
-   INSERT INTO webhook_endpoints (id, uri, secret, updated_at) VALUES (:id, :uri, :secret, :updated_at)
+const PUT = createStatement<WebhookEndpoint>(`
+   INSERT INTO webhook_endpoints (id, uri, secret, updated_at) VALUES (:application_id, :uri, :secret, :updated_at)
    ON CONFLICT (id) DO UPDATE SET uri = excluded.uri, secret = excluded.secret, updated_at = excluded.updated_at`);
 
 /** Never those of a webhook that is there, also of one that was set meanwhile. */
@@ -49,10 +44,7 @@ const BACKLOG = createStatement<{ id: string }, { waiting: number; oldest: numbe
  */
 export function createWebhookStore(database: Database): WebhookStore {
   return {
-    async findEndpoint(id) {
-      const row = await database.read(() => first(FIND, { id }));
-      return row && endpointFromRow(row);
-    },
+    findEndpoint: (id) => database.read(() => first(FIND, { id })),
     async putEndpoint(endpoint, audit) {
       // What a deletion that was cut off has left.
       await removeEvents(database, endpoint.applicationId);
@@ -80,11 +72,8 @@ export function createWebhookStore(database: Database): WebhookStore {
   };
 }
 
-function* put(
-  { applicationId, uri, secret, updatedAt }: WebhookEndpoint,
-  audit: AuditEntry | undefined,
-): Operation<void> {
-  yield* run(PUT, { id: applicationId, uri, secret, updatedAt });
+function* put(endpoint: WebhookEndpoint, audit: AuditEntry | undefined): Operation<void> {
+  yield* run(PUT, endpoint);
   yield* writeAudit(audit);
 }
 
@@ -93,10 +82,6 @@ function* deleteEndpoint(id: string, audit: AuditEntry | undefined): Operation<b
   const isDeleted = (yield* run(DELETE, { id })) > 0;
   if (isDeleted) yield* writeAudit(audit);
   return isDeleted;
-}
-
-function endpointFromRow({ id, ...row }: EndpointRow): WebhookEndpoint {
-  return { applicationId: id, ...row };
 }
 
 /** The oldest event is searched among this many that were due first: more would make each claim more expensive. */
@@ -151,16 +136,11 @@ const SELECT_DUE = createStatement<ReturnType<typeof boundsFrom> & { limit: numb
    ) AS due WHERE event_id IS NOT NULL ORDER BY free_at LIMIT :limit`);
 
 /** Claims an endpoint. A second process finds it no longer free. */
-const TAKE_ENDPOINT = createStatement<{ id: string; until: number; now: number; rest: number }, EndpointRow>(`
+const TAKE_ENDPOINT = createStatement<{ id: string; until: number; now: number; rest: number }, WebhookEndpoint>(`
    UPDATE webhook_endpoints SET free_at = :until WHERE id = :id AND (free_at <= :now OR free_at > :rest)
-   RETURNING id, uri, secret, updated_at`);
+   RETURNING ${ENDPOINT}`);
 
-interface EventRow {
-  readonly id: string;
-  readonly payload: string;
-  readonly attempts: number;
-  readonly createdAt: number;
-}
+type EventRow = Pick<DueEvent, "id" | "payload" | "attempts" | "createdAt">;
 
 const EVENT = "id, payload, attempts, created_at";
 
@@ -195,7 +175,7 @@ function* claim(due: readonly DueRow[], until: number, now: number): Operation<D
     const event = yield* first(TAKE_EVENT, { ...bounds, id: eventId });
     // Another process has claimed, delivered and released it since it was found.
     if (event === undefined) yield* run(LEAVE_ENDPOINT, { id, until, freeAt: now });
-    else claimed.push(dueEventFrom(event, endpointFromRow(endpoint), until));
+    else claimed.push({ ...event, type: JSON.parse(event.payload).type, endpoint, claimedUntil: until });
   }
   return claimed;
 }
@@ -225,11 +205,6 @@ function* giveUp(time: number, limit: number, now: number): Operation<number> {
     yield* noteDelivery(event, applicationId, { kind: "givenUp", statusCode: undefined, at: now });
   }
   return overdue.length;
-}
-
-function dueEventFrom(event: EventRow, endpoint: WebhookEndpoint, until: number): DueEvent {
-  const { type } = JSON.parse(event.payload) as { type: string };
-  return { ...event, type, endpoint, claimedUntil: until };
 }
 
 /** Locks the rows, so that neither is deleted before the event is committed. */
