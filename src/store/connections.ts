@@ -207,16 +207,8 @@ function* deleteOne(key: ConnectionKey, now: number, audit: AuditEntry | undefin
   return row;
 }
 
-/** Stand-ins for the columns that are not read for a summary. */
-const UNREAD = {
-  ...{ accessToken: new Uint8Array(), refreshToken: undefined, idToken: undefined },
-  ...{ leaseUntil: undefined, unansweredSince: undefined, version: 0 },
-};
-
-interface SummaryRow extends Omit<ConnectionRead, keyof typeof UNREAD> {
-  readonly publicKey: string;
-  readonly hasRefreshToken: boolean | number;
-}
+type SummaryRow = Omit<ConnectionSummary, "originParameters" | "trouble" | "hasRefreshToken"> &
+  Pick<ConnectionRead, "originParameters" | "trouble" | "clock"> & { readonly hasRefreshToken: boolean | number };
 
 /** The exclusive start of a range of connections, and the exclusive end of a range of users. */
 interface ScanBounds {
@@ -270,9 +262,5 @@ function boundsOf({ applicationId, user, after, limit }: ConnectionRange): ScanB
 }
 
 function summaryFromRow(row: SummaryRow, now: () => number): ConnectionSummary {
-  const { accessToken, refreshToken, idToken, leaseUntil, unansweredSince, version, ...shown } = connectionFromRow(
-    { ...UNREAD, ...row },
-    now,
-  );
-  return { ...shown, publicKey: row.publicKey, hasRefreshToken: Boolean(row.hasRefreshToken) };
+  return { ...connectionFromRow(row, now), hasRefreshToken: Boolean(row.hasRefreshToken) };
 }

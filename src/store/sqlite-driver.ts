@@ -21,21 +21,56 @@ interface SqliteDatabaseOptions {
   readonly requireInPlace?: (() => void) | undefined;
 }
 
-/** Creates a database that runs operations on a SQLite file, each synchronously. */
+/**
+ * Creates a database that runs operations on a SQLite file, each synchronously. It tries at once, and retries a few times
+ * after short pauses while another process holds the lock (threats A04). A write takes the write lock at its start
+ * (threats A05).
+ */
 export function createSqliteDatabase(
   db: Sqlite.Database,
-  { now = Date.now, onOperation, requireInPlace }: SqliteDatabaseOptions = {},
+  { now = Date.now, onOperation = () => {}, requireInPlace = () => {} }: SqliteDatabaseOptions = {},
 ): Database {
   const caches = createRowCaches(db, onOperation);
-  const attempt = createAttempt(db, caches, onOperation, requireInPlace);
   const answer = createAnswer(db, now);
+  const transaction = db.transaction((operation: () => unknown) => operation());
+  const timed = <T>(kind: "read" | "write", begin: () => Promise<T>): Promise<T> => {
+    const startedAt = performance.now();
+    const tell = (isFailed: boolean) => onOperation(kind, performance.now() - startedAt, isFailed);
+    const result = begin();
+    result.then(
+      () => tell(false),
+      () => tell(true),
+    );
+    return result;
+  };
   return {
     now,
-    read: (operation) => attempt.read(() => complete(operation(), answer)),
-    write: (operation, forget) => attempt.write(() => complete(operation(), answer), forget),
+    read(operation) {
+      const run = () => {
+        caches.endTurn();
+        return complete(operation(), answer);
+      };
+      return timed("read", () => attempt(run, (error) => tryAgain(db, run, error)));
+    },
+    write<T>(operation: () => Operation<T>, forget = caches.forgetAll) {
+      const run = () => {
+        requireInPlace();
+        caches.endTurn();
+        const result = transaction.immediate(() => complete(operation(), answer)) as T;
+        forget();
+        // The file may have been replaced during the write.
+        requireInPlace();
+        return result;
+      };
+      return timed("write", () => attempt(run, (error) => tryAgain(db, run, error)));
+    },
     createCache<Key, Value>({ maxRows, textOf, find: read }: CacheOptions<Key, Value>) {
       const rows = caches.create<Value>(maxRows);
-      const find = (key: Key) => attempt.lookUp(() => rows.find(textOf(key), () => complete(read(key), answer)));
+      // The row cache itself reports the reads of rows that it does not have.
+      const find = (key: Key) => {
+        const look = () => rows.find(textOf(key), () => complete(read(key), answer));
+        return attempt(look, (error) => timed("read", () => tryAgain(db, look, error)));
+      };
       const forget = (key: Key) => rows.forget(textOf(key));
       // The cache checks the file's data version, so no change is seen late.
       return { find, lookUp: find, forget, forgetFound: forget };
@@ -100,66 +135,6 @@ function sqliteSql(sql: string): string {
 
 /** Pauses before the second, third and fourth try, in milliseconds: the event loop serves other calls meanwhile. */
 const WAITS_MS = [10, 25, 50];
-
-/** Runs operations on the database; rejects with RelayError STORE_UNAVAILABLE when it cannot be used. */
-interface Attempt {
-  /** Runs one read. */
-  read<T>(operation: () => T): Promise<T>;
-  /** Runs one read through a row cache, which itself reports the reads that are not cached. */
-  lookUp<T>(operation: () => T): Promise<T>;
-  /**
-   * Runs one transaction that takes the write lock at its start (threats A05).
-   *
-   * @param forget drops the changed rows from the caches at the moment of the commit; by default drops all.
-   */
-  write<T>(operation: () => T, forget?: () => void): Promise<T>;
-}
-
-/**
- * Tries at once, and retries a few times after short pauses while another process holds the lock (threats A04).
- *
- * @param requireInPlace throws when the path no longer leads to the open file, so that writes would be lost.
- */
-export function createAttempt(
-  db: Sqlite.Database,
-  { forgetAll, endTurn }: Pick<RowCaches, "forgetAll" | "endTurn">,
-  onOperation: OnOperation = () => {},
-  requireInPlace: () => void = () => {},
-): Attempt {
-  const transaction = db.transaction((operation: () => unknown) => operation());
-  const timed = <T>(kind: "read" | "write", begin: () => Promise<T>): Promise<T> => {
-    const startedAt = performance.now();
-    const tell = (isFailed: boolean) => onOperation(kind, performance.now() - startedAt, isFailed);
-    const result = begin();
-    result.then(
-      () => tell(false),
-      () => tell(true),
-    );
-    return result;
-  };
-  return {
-    lookUp: (operation) => attempt(operation, (error) => timed("read", () => tryAgain(db, operation, error))),
-    read(operation) {
-      const run = () => {
-        endTurn();
-        return operation();
-      };
-      return timed("read", () => attempt(run, (error) => tryAgain(db, run, error)));
-    },
-    write(operation, forget = forgetAll) {
-      const run = () => {
-        requireInPlace();
-        endTurn();
-        const result = transaction.immediate(operation) as ReturnType<typeof operation>;
-        forget();
-        // The file may have been replaced during the write.
-        requireInPlace();
-        return result;
-      };
-      return timed("write", () => attempt(run, (error) => tryAgain(db, run, error)));
-    },
-  };
-}
 
 async function attempt<T>(operation: () => T, onFailure: (error: unknown) => Promise<T>): Promise<T> {
   try {
