@@ -15,7 +15,7 @@ import {
 } from "../../gen/relay/admin/v1/call_record_pb.js";
 import { type StoredCall, USER_PURPOSE, userText } from "../records/call-block.js";
 import type { CaptureContent } from "../records/call-capture.js";
-import { type CallWatch, createCallWatch } from "../records/call-watch.js";
+import { CallWatch } from "../records/call-watch.js";
 import { findCapture } from "../records/capture-store.js";
 import {
   type CallFilter,
@@ -55,7 +55,7 @@ export function createCallRecordService(options: AdminOptions): ServiceImpl<type
     told.add(sequence);
     onFault("call records", error);
   };
-  const watch = createCallWatch({
+  const watch = new CallWatch({
     calls: store.calls,
     onUnreadable,
     onFault: (error) => onFault("call records", error),

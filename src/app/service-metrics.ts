@@ -7,7 +7,7 @@ import { packageVersion } from "../lib/process.js";
 import { type Capturing, createCapturing } from "../records/call-capture.js";
 import { createCaptureWriter } from "../records/capture-store.js";
 import { createFigureWriter } from "../records/figures.js";
-import { createRecordWriter, type RecordWriter } from "../records/record-writer.js";
+import { RecordWriter } from "../records/record-writer.js";
 import { startRetention } from "../records/retention.js";
 import type { Sealer } from "../sealing/seal.js";
 import type { Store } from "../store/store.js";
@@ -100,7 +100,7 @@ export function recordCalls({ config, store, sealer, logger, onFault }: RecordCa
   if (config.callRecords === "off") {
     return { sink: undefined, capturing: undefined, records: undefined, close: async () => retention.close() };
   }
-  const records = createRecordWriter({
+  const records = new RecordWriter({
     calls: store.calls,
     sealer,
     maxCalls: config.callRecordsPerApplication,

@@ -64,18 +64,7 @@ class Watcher {
   }
 }
 
-/** A live feed of finished calls. */
-export interface CallWatch {
-  /**
-   * Opens a watcher; undefined when there are too many. The caller must `close()` it. It receives calls that end from
-   * now on, in order, from all relays that share the store.
-   *
-   * @param whose name of the operator. One operator may open 10 of the 20 watchers.
-   */
-  open(whose: string, isWanted: (call: StoredCall) => boolean): Promise<Watcher | undefined>;
-}
-
-/** Options of {@link createCallWatch}. */
+/** Options of {@link CallWatch}. */
 interface CallWatchOptions {
   readonly calls: Pick<CallStore, "lastSequence" | "listAfter">;
   /** Called when reading the store fails; not again until a read has succeeded. */
@@ -93,12 +82,10 @@ const BLOCKS = 8;
 const MAX_WATCHERS = 20;
 const MAX_OF_ONE = 10;
 
-/** Polls for new blocks, once for all watchers, and only while there are watchers. */
-export function createCallWatch(options: CallWatchOptions): CallWatch {
-  return new Watch(options);
-}
-
-class Watch implements CallWatch {
+/**
+ * A live feed of finished calls. Polls for new blocks, once for all watchers, and only while there are watchers.
+ */
+export class CallWatch {
   readonly #options: CallWatchOptions;
   /** Each watcher, with its operator's name. */
   readonly #watchers = new Map<Watcher, string>();
@@ -110,6 +97,12 @@ class Watch implements CallWatch {
     this.#options = options;
   }
 
+  /**
+   * Opens a watcher; undefined when there are too many. The caller must `close()` it. It receives calls that end from
+   * now on, in order, from all relays that share the store.
+   *
+   * @param whose name of the operator. One operator may open 10 of the 20 watchers.
+   */
   async open(whose: string, isWanted: (call: StoredCall) => boolean): Promise<Watcher | undefined> {
     const own = [...this.#watchers.values()].filter((each) => each === whose).length;
     if (this.#watchers.size >= MAX_WATCHERS || own >= MAX_OF_ONE) return undefined;

@@ -49,7 +49,7 @@ function* cut(blocks: Iterable<CallBlock>): Generator<CallBlock[], void, undefin
   if (batch.length > 0) yield batch;
 }
 
-/** Options of {@link createRecordWriter}. */
+/** Options of {@link RecordWriter}. */
 interface RecordWriterOptions {
   readonly calls: Pick<CallStore, "append">;
   /** Digests user ids. */
@@ -58,16 +58,6 @@ interface RecordWriterOptions {
   readonly maxCalls: number;
   /** Called with the number of dropped calls and the last error behind it: immediately, then once a minute. */
   readonly onDropped: (count: number, cause: unknown) => void;
-}
-
-/** Records calls in the background. */
-export interface RecordWriter {
-  /** Queues a call, in a microsecond; drops it when the queue is full. Never throws. */
-  add(call: EndedCall): void;
-  /** Calls dropped since the start. */
-  readonly dropped: number;
-  /** Writes the queued calls for at most two seconds, then drops the rest. */
-  close(): Promise<void>;
 }
 
 /** Longest wait of a call before it is written. */
@@ -87,14 +77,6 @@ const BLOCKS_OF_RING = 10;
 const REPORT_MS = 60_000;
 const CLOSE_MS = 2000;
 
-/**
- * Collects calls and writes them in batches, one batch at a time. No call waits for it: when the store is too slow or
- * unavailable, records are dropped and counted.
- */
-export function createRecordWriter(options: RecordWriterOptions): RecordWriter {
-  return new Writer(options);
-}
-
 /** Queued calls of one application: a ring buffer of `maxCalls`, since the store would delete any more at once. */
 interface Waiting {
   readonly calls: EndedCall[];
@@ -103,7 +85,12 @@ interface Waiting {
   bytes: number;
 }
 
-class Writer implements RecordWriter {
+/**
+ * Collects calls and writes them in batches, one batch at a time. No call waits for it: when the store is too slow or
+ * unavailable, records are dropped and counted.
+ */
+export class RecordWriter {
+  /** Calls dropped since the start. */
   dropped = 0;
   readonly #options: RecordWriterOptions;
   /** Most calls in one block: fits in one transaction, and keeps small what a reader must scan to find one call. */
@@ -126,6 +113,7 @@ class Writer implements RecordWriter {
     this.#maxBlock = Math.max(1, Math.min(MAX_CALLS, Math.floor(options.maxCalls / BLOCKS_OF_RING)));
   }
 
+  /** Queues a call, in a microsecond; drops it when the queue is full. Never throws. */
   add(call: EndedCall): void {
     const before = this.#bytes;
     if (before >= MAX_BYTES) {
@@ -144,6 +132,7 @@ class Writer implements RecordWriter {
     else this.#timer ??= setTimeout(this.#due, MAX_WAIT_MS).unref();
   }
 
+  /** Writes the queued calls for at most two seconds, then drops the rest. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     // A write in progress does not include calls that arrived after it began.

@@ -1,5 +1,5 @@
-import type { AuditEntry, AuditRecord, AuditStore } from "../model/audit.js";
-import { all, createStatement, type Database, type Operation, run } from "./database.js";
+import type { AuditEntry, AuditRecord, AuditStore, SessionStore } from "../model/audit.js";
+import { all, createStatement, type Database, first, type Operation, run } from "./database.js";
 
 /** A row of `audit_records`. */
 type AuditRow = Omit<AuditRecord, "changedFields"> & { /** JSON. */ readonly changedFields: string };
@@ -38,4 +38,41 @@ export function createAuditStore(database: Database): AuditStore {
 export function* writeAudit(entry: AuditEntry | undefined, outcome: AuditRecord["outcome"] = "DONE"): Operation<void> {
   if (entry === undefined) return;
   yield* run(ADD, { ...entry, changedFields: JSON.stringify(entry.changedFields), outcome });
+}
+
+/** Sessions of the console that were ended before they expired; kept until long after they would have expired. */
+export const ENDED_SESSIONS_TABLE = `CREATE TABLE ended_sessions (
+  id TEXT NOT NULL PRIMARY KEY,
+  expires_at BIGINT NOT NULL
+);
+CREATE INDEX ended_sessions_by_end ON ended_sessions (expires_at);`;
+
+/** Does nothing if it is already ended. */
+const END = createStatement<{ id: string; endsAt: number }>(
+  "INSERT INTO ended_sessions (id, expires_at) VALUES (:id, :ends_at) ON CONFLICT (id) DO NOTHING",
+);
+
+const FIND = createStatement<{ id: string }, { id: string }>("SELECT id FROM ended_sessions WHERE id = :id");
+
+/**
+ * How long entries are kept after the session's expiry, in milliseconds. Relays delete by their own clocks, so one
+ * whose clock is behind by less than this still refuses the session.
+ */
+const KEPT_MS = 7 * 86_400_000;
+
+/** Deletes entries of sessions that expired long ago. */
+const REMOVE_OVER = createStatement<{ before: number }>("DELETE FROM ended_sessions WHERE expires_at <= :before");
+
+/** Sessions of the console that were ended by signing out. */
+export function createSessionStore(database: Database): SessionStore {
+  return {
+    end: ({ id, endsAt }, now, audit) =>
+      database.write(function* () {
+        const isNew = (yield* run(END, { id, endsAt })) > 0;
+        if (isNew) yield* writeAudit(audit);
+        yield* run(REMOVE_OVER, { before: now - KEPT_MS });
+        return isNew;
+      }),
+    isEnded: async (id) => (await database.read(() => first(FIND, { id }))) !== undefined,
+  };
 }

@@ -5,16 +5,15 @@ import { WITH_TOLD } from "./webhooks.js";
 /** Rows of each list. */
 const ROWS = 20;
 
-interface Count {
-  readonly count: number;
-}
+/** Counts rows. @param rows what follows FROM. */
+const countOf = (rows: string) =>
+  createStatement<object, { readonly count: number; readonly clock?: number }>(
+    `SELECT count(*) AS count, :clock AS clock FROM (SELECT 1 FROM ${rows} LIMIT ${MANY}) AS counted`,
+  );
 
-const FAILING = createStatement<object, Count & { readonly clock?: number }>(`
-   SELECT count(*) AS count, :clock AS clock FROM
-     (SELECT 1 FROM connections WHERE fail_count > 0 AND state = 'ACTIVE' LIMIT ${MANY}) AS failing`);
-
-const ENDED = createStatement<object, Count>(`SELECT count(*) AS count FROM
-     (SELECT 1 FROM connections WHERE state = 'REAUTHORIZATION_REQUIRED' LIMIT ${MANY}) AS ended`);
+const FAILING = countOf("connections WHERE fail_count > 0 AND state = 'ACTIVE'");
+const ENDED = countOf("connections WHERE state = 'REAUTHORIZATION_REQUIRED'");
+const GIVEN_UP = countOf("webhook_deliveries WHERE outcome = 'GIVEN_UP'");
 
 const REFUSED = createStatement<object, Findings["refusedClients"][number]>(`
    SELECT application_id, provider_name, refused_since AS since FROM oauth_clients WHERE refused_since IS NOT NULL
@@ -27,9 +26,6 @@ const WAITING = createStatement<object, Findings["waitingEvents"][number]>(`${WI
        SELECT created_at FROM webhook_events WHERE application_id = told.id ORDER BY next_try_at LIMIT ${MANY}) AS due
      ) AS since
    FROM told JOIN webhook_endpoints USING (id) LIMIT ${ROWS}`);
-
-const GIVEN_UP = createStatement<object, Count>(`SELECT count(*) AS count FROM
-     (SELECT 1 FROM webhook_deliveries WHERE outcome = 'GIVEN_UP' LIMIT ${MANY}) AS given_up`);
 
 const KEY = createStatement<{ keyId: string }, { createdAt: number }>(
   "SELECT created_at FROM key_checks WHERE key_id = :key_id",

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
+import { ENDED_SESSIONS_TABLE } from "./audit-records.js";
 import { FIGURES_TABLE, PAIR_FIGURES } from "./call-figures.js";
 import { StoreOpenError } from "./database.js";
-import { ENDED_SESSIONS_TABLE } from "./sessions.js";
 
 /** One step from a version of the schema to the next. */
 interface Migration {

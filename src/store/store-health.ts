@@ -57,11 +57,6 @@ export function watchStore(checks: StoreChecks, onHealth: OnHealth): StoreHealth
 /** The health of a store without checks, such as that of a command. */
 export const UNWATCHED: StoreHealth = { problems: new Map(), suspect: () => {}, close: () => {} };
 
-/** Rejects with the first problem of a store. */
-export async function requireWell({ problems }: StoreHealth): Promise<void> {
-  for (const problem of problems.values()) if (problem !== undefined) throw problem;
-}
-
 function watch(
   { look, everyMs, retryMs, maxShare = 1 }: StoreCheck,
   onLook: (problem: Error | undefined) => void,

@@ -10,7 +10,7 @@ import type { CaptureStore } from "../records/capture-store.js";
 import type { FigureStore } from "../records/figures.js";
 import type { WebhookStore } from "../webhooks/webhook-store.js";
 import { createApplicationStore } from "./applications.js";
-import { createAuditStore } from "./audit-records.js";
+import { createAuditStore, createSessionStore } from "./audit-records.js";
 import type { CallBlockStore } from "./call-blocks.js";
 import { createCaptureStore } from "./captures.js";
 import { createConnectionStore } from "./connections.js";
@@ -18,9 +18,8 @@ import { createStatement, type Database, first, nothing } from "./database.js";
 import { createInspect } from "./inspect.js";
 import { createOAuthClientStore } from "./oauth-clients.js";
 import { createKeyCheckStore, createSealedRows, type KeyCheckStore, type SealedRows } from "./sealed-rows.js";
-import { createSessionStore } from "./sessions.js";
 import type { OnOperation } from "./sqlite-driver.js";
-import { type ConnectionCounts, type OnHealth, requireWell, type StoreHealth } from "./store-health.js";
+import type { ConnectionCounts, OnHealth, StoreHealth } from "./store-health.js";
 import { createTicketStore } from "./tickets.js";
 import { createWebhookStore } from "./webhooks.js";
 
@@ -120,7 +119,7 @@ export function createTables(
     health,
     async ready() {
       await database.read(() => first(PROBE, {}));
-      await requireWell(health);
+      for (const problem of health.problems.values()) if (problem !== undefined) throw problem;
     },
   };
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { StoredBlock, StoredCall } from "../../src/records/call-block.js";
-import { type CallWatch, createCallWatch } from "../../src/records/call-watch.js";
+import { CallWatch } from "../../src/records/call-watch.js";
 import { blockForTest, storedCallForTest } from "./call-for-test.js";
 
 let blocks: StoredBlock[];
@@ -22,7 +22,7 @@ beforeEach(() => {
     if (failure !== undefined) throw failure;
     return value;
   };
-  watch = createCallWatch({
+  watch = new CallWatch({
     calls: {
       lastSequence: () => read(blocks.at(-1)?.sequence ?? 0),
       listAfter: (sequence, limit) => read(blocks.filter((block) => block.sequence > sequence).slice(0, limit)),
@@ -56,7 +56,7 @@ async function open(isWanted: (call: StoredCall) => boolean = () => true, whose 
 
 const seen = (statuses: readonly number[], skipped = 0) => ({ statuses, skipped });
 
-describe("createCallWatch()", () => {
+describe("CallWatch", () => {
   it("tells every watcher of what ends from then on, each of what it wants", async () => {
     write(1);
     const all = await open();

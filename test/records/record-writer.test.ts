@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type CallBlock, callsFromBlock } from "../../src/records/call-block.js";
-import { createRecordWriter, type RecordWriter } from "../../src/records/record-writer.js";
+import { RecordWriter } from "../../src/records/record-writer.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
 import { storedCallForTest } from "./call-for-test.js";
 
@@ -31,7 +31,7 @@ let drops: Array<{ count: number; cause: unknown }>;
 let writer: RecordWriter;
 
 function start(maxCalls = 10_000) {
-  writer = createRecordWriter({
+  writer = new RecordWriter({
     calls: store,
     sealer: sealerForTest(),
     maxCalls,
@@ -75,7 +75,7 @@ const totalOf = (applicationId: string) =>
     .reduce((sum, { count }) => sum + count, 0);
 const countsOf = () => store.written.map((blocks) => blocks.map(({ count }) => count));
 
-describe("createRecordWriter()", () => {
+describe("RecordWriter", () => {
   it("writes half a second after the first call, one block for each application", async () => {
     add(2);
     add(3, "b");
