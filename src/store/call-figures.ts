@@ -13,7 +13,7 @@ import {
 import { all, createStatement, type Database, nothing, type Operation, run } from "./database.js";
 
 /** A row of `call_figures`. */
-type FiguresRow = Omit<FigureRow, "id"> & { readonly subject: string; readonly writer: string };
+type FiguresRow = FigureRow & { readonly writer: string };
 
 /**
  * The first version of the table, in PostgreSQL's SQL, without `PAIR`. In SQLite it is in the file of call records. It
@@ -44,14 +44,14 @@ ALTER TABLE call_figures ADD CONSTRAINT call_figures_kind_check
 `;
 
 const PUT = createStatement<FiguresRow>(`INSERT INTO call_figures (span, kind, subject, start_at, writer, figures)
-   VALUES (:span, :kind, :subject, :start_at, :writer, :figures)
+   VALUES (:span, :kind, :id, :start_at, :writer, :figures)
    ON CONFLICT (span, kind, subject, start_at, writer) DO UPDATE SET figures = excluded.figures`);
 
 interface ReadBounds {
   readonly span: FigureSpan;
   readonly kind: FigureRow["kind"];
   readonly from: number;
-  readonly afterSubject: string;
+  readonly afterId: string;
   readonly afterStart: number;
   readonly limit: number;
 }
@@ -64,16 +64,14 @@ const BETWEEN = ";";
  * they may be merged between two slices.
  */
 const readWhere = (where: string) => `
-   SELECT span, kind, subject, start_at, string_agg(figures, '${BETWEEN}') AS figures FROM call_figures
+   SELECT span, kind, subject AS id, start_at, string_agg(figures, '${BETWEEN}') AS figures FROM call_figures
    WHERE span = :span AND kind = :kind AND ${where} AND start_at >= :from
    GROUP BY span, kind, subject, start_at ORDER BY span, kind, subject, start_at LIMIT :limit`;
 
-type ReadRow = Omit<FiguresRow, "writer">;
+const READ = createStatement<ReadBounds, FigureRow>(readWhere("(subject, start_at) > (:after_id, :after_start)"));
 
-const READ = createStatement<ReadBounds, ReadRow>(readWhere("(subject, start_at) > (:after_subject, :after_start)"));
-
-const READ_OF_ONE = createStatement<ReadBounds & { readonly subject: string }, ReadRow>(
-  readWhere("subject = :subject AND start_at > :after_start"),
+const READ_OF_ONE = createStatement<ReadBounds & { readonly id: string }, FigureRow>(
+  readWhere("subject = :id AND start_at > :after_start"),
 );
 
 const DELETE_BEFORE = createStatement<{ span: FigureSpan; time: number; limit: number }>(`
@@ -84,11 +82,11 @@ const DELETE_BEFORE = createStatement<{ span: FigureSpan; time: number; limit: n
 type SubjectOfSpan = Omit<FiguresRow, "writer" | "figures">;
 
 /** Subjects with figures of several processes. */
-const SHARED = createStatement<Pick<FiguresRow, "span" | "startAt">, Pick<FiguresRow, "kind" | "subject">>(`
-   SELECT kind, subject FROM call_figures WHERE span = :span AND start_at = :start_at
+const SHARED = createStatement<Pick<FiguresRow, "span" | "startAt">, Pick<FiguresRow, "kind" | "id">>(`
+   SELECT kind, subject AS id FROM call_figures WHERE span = :span AND start_at = :start_at
    GROUP BY kind, subject HAVING count(*) > 1`);
 
-const OF_SUBJECT = "span = :span AND kind = :kind AND subject = :subject AND start_at = :start_at";
+const OF_SUBJECT = "span = :span AND kind = :kind AND subject = :id AND start_at = :start_at";
 
 /** Another process that merges the same subject waits for the first row, and then sees the merged rows. */
 const LOCK = createStatement<SubjectOfSpan & { limit: number }, Pick<FiguresRow, "writer" | "figures">>(
@@ -114,9 +112,9 @@ export function createFigureStore(use: UseDatabase): FigureStore {
   return {
     put: (writer, rows) => use((database) => database.write(() => putAll(writer, rows), nothing)),
     async *read(filter) {
-      let last: ReadRow | undefined;
+      let last: FigureRow | undefined;
       for (;;) {
-        const rows: ReadRow[] = await use((database) => database.read(() => slice(filter, last)), { answer: [] });
+        const rows: FigureRow[] = await use((database) => database.read(() => slice(filter, last)), { answer: [] });
         yield* rows.flatMap(rowsFrom);
         last = rows.at(-1);
         if (rows.length < SLICE) return;
@@ -139,7 +137,7 @@ export function createFigureStore(use: UseDatabase): FigureStore {
 }
 
 function* putAll(writer: string, rows: readonly FigureRow[]): Operation<void> {
-  for (const { id, ...row } of rows) yield* run(PUT, { ...row, subject: id, writer });
+  for (const row of rows) yield* run(PUT, { ...row, writer });
 }
 
 /** Adds up the first rows of a subject into the first of them. Returns how many rows there were. */
@@ -154,12 +152,12 @@ function* merge(subject: SubjectOfSpan): Operation<number> {
   return rows.length;
 }
 
-function slice({ span, kind, id, fromAt }: FigureFilter, last: ReadRow | undefined): Operation<ReadRow[]> {
-  const { subject: afterSubject = "", startAt: afterStart = -1 } = last ?? {};
-  const bounds = { span, kind, from: fromAt, afterSubject, afterStart, limit: SLICE };
-  return id === undefined ? all(READ, bounds) : all(READ_OF_ONE, { ...bounds, subject: id });
+function slice({ span, kind, id, fromAt }: FigureFilter, last: FigureRow | undefined): Operation<FigureRow[]> {
+  const after = { afterId: last?.id ?? "", afterStart: last?.startAt ?? -1 };
+  const bounds = { span, kind, from: fromAt, ...after, limit: SLICE };
+  return id === undefined ? all(READ, bounds) : all(READ_OF_ONE, { ...bounds, id });
 }
 
-function rowsFrom({ subject, figures, ...row }: ReadRow): FigureRow[] {
-  return figures.split(BETWEEN).map((each) => ({ ...row, id: subject, figures: each }));
+function rowsFrom(row: FigureRow): FigureRow[] {
+  return row.figures.split(BETWEEN).map((figures) => ({ ...row, figures }));
 }
