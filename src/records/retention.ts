@@ -32,9 +32,8 @@ export interface Retention {
 const DAY_MS = 86_400_000;
 /** Long enough to look into yesterday's fault. No longer, since captures may contain personal data. */
 const CAPTURE_MS = DAY_MS;
-const DELIVERY_MS = 7 * DAY_MS;
 /** Longer than all attempts to deliver an event take together. */
-const OVERDUE_MS = 7 * DAY_MS;
+const DELIVERY_MS = 7 * DAY_MS;
 /** Covers the last hour and the last week as shown to operators, plus the span that is just leaving that window. */
 const FIGURES_MS: Readonly<Record<FigureSpan, number>> = { MINUTE: 62 * 60_000, HOUR: 7 * DAY_MS + 3_600_000 };
 const EVERY_MS = 60_000;
@@ -53,10 +52,10 @@ export function startRetention(options: RetentionOptions): Retention {
   /** Spans that began before these times have been merged. */
   const merged: Record<FigureSpan, number> = { MINUTE: 0, HOUR: 0 };
   let isClosed = false;
-  const forget = (store: Pick<CallStore, "deleteBefore">, time: number) =>
-    inBatches(BATCH, async () => (isClosed ? 0 : store.deleteBefore(time, BATCH)));
+  const forget = (remove: (time: number, limit: number) => Promise<number>, time: number) =>
+    inBatches(BATCH, async () => (isClosed ? 0 : remove(time, BATCH)));
   const forgetFigures = (span: FigureSpan, now: number) =>
-    forget({ deleteBefore: (time, limit) => figures.deleteBefore(span, time, limit) }, now - FIGURES_MS[span]);
+    forget((time, limit) => figures.deleteBefore(span, time, limit), now - FIGURES_MS[span]);
   const mergeFigures = async (span: FigureSpan, now: number) => {
     const oldest = now - FIGURES_MS[span];
     // The clock was ahead and has been set back.
@@ -73,17 +72,15 @@ export function startRetention(options: RetentionOptions): Retention {
     for (const tidy of [forgetFigures, mergeFigures])
       for (const span of ["MINUTE", "HOUR"] as const) await tidy(span, now).catch(onFault);
   };
-  const giveUpOverdue = (now: number) =>
-    forget({ deleteBefore: (time, limit) => webhooks.giveUpBefore(time, limit, now) }, now - OVERDUE_MS);
   const sweep = async () => {
     const at = Math.min(now(), (await clock()) ?? now());
     // They are in different files, so a failure in one must not stop deletion in another.
     await Promise.all([
-      forget(calls, at - days * DAY_MS),
+      forget(calls.deleteBefore, at - days * DAY_MS),
       sweepFigures(at),
-      forget(captures, at - CAPTURE_MS)
-        .then(() => forget(webhooks, at - DELIVERY_MS))
-        .then(() => giveUpOverdue(at)),
+      forget(captures.deleteBefore, at - CAPTURE_MS)
+        .then(() => forget(webhooks.deleteBefore, at - DELIVERY_MS))
+        .then(() => forget((time, limit) => webhooks.giveUpBefore(time, limit, at), at - DELIVERY_MS)),
     ]);
   };
   const isSteady = watchClock(now);

@@ -15,21 +15,16 @@ export interface Keyring {
   find(id: string): SealKey | undefined;
 }
 
-/** How to load a key file. */
-export interface KeyringOptions {
-  /** Reject when there is no file, instead of creating one with a new key: for production, to notice a lost file. */
-  readonly mustExist: boolean;
-}
-
 /**
  * Loads a key file, and follows its changes: for each value that is not sealed under the current key it checks the
  * file again, so that a running relay can open what `relay key rotate` sealed under a new key, and seals under it from
  * then on. The file is read again only if it has changed (such a value costs one `stat()`), so reads need no rate
  * limit, and no call fails because of one.
  *
- * Rejects with KeyFileError when the file is missing (see `mustExist`), malformed or unreadable.
+ * Rejects with KeyFileError when the file is missing, malformed or unreadable. Without `mustExist`, a missing file is
+ * created with a new key; in production it must exist, to notice a lost file.
  */
-export async function loadKeyring(path: string, { mustExist }: KeyringOptions): Promise<Keyring> {
+export async function loadKeyring(path: string, { mustExist }: { readonly mustExist: boolean }): Promise<Keyring> {
   if (!mustExist && !existsSync(path)) await createOrThrow(path);
   let seen = identityOf(path);
   let [current, keys] = keysFrom(readText(path), path);

@@ -1,4 +1,5 @@
 import type { BlockFilter, CallBlock, CallStore, StoredBlock } from "../records/call-block.js";
+import type { CaptureStore, SealedCapture } from "../records/capture-store.js";
 import type { UseDatabase } from "./call-figures.js";
 import { all, createStatement, type Database, first, nothing, type Operation, run } from "./database.js";
 
@@ -176,4 +177,41 @@ function columnsFrom(blocks: readonly CallBlock[]): Columns {
     lastAts: blocks.map(({ lastAt }) => lastAt),
     calls: blocks.map(({ calls }) => calls),
   };
+}
+
+/**
+ * Serializes writers, so that each counts the captures of those before it. Inserts that refer to the row need not wait.
+ */
+const LOCK_APPLICATION = createStatement<{ applicationId: string }, unknown>(
+  "SELECT id FROM applications WHERE id = :application_id FOR NO KEY UPDATE",
+);
+
+const COUNT_CAPTURES = createStatement<{ applicationId: string; captureUntil: number }, { count: number }>(`
+   SELECT count(*) AS count FROM call_captures
+   WHERE application_id = :application_id AND capture_until = :capture_until`);
+
+const ADD_CAPTURE = createStatement<SealedCapture>(`
+   INSERT INTO call_captures (id, application_id, capture_until, content, created_at)
+   VALUES (:call_id, :application_id, :capture_until, :content, :created_at)`);
+
+const FIND_CAPTURE = createStatement<{ id: string }, SealedCapture>(`
+   SELECT id AS call_id, application_id, capture_until, content, created_at FROM call_captures WHERE id = :id`);
+
+const DELETE_CAPTURES = createStatement<{ time: number; limit: number }>(`DELETE FROM call_captures WHERE id IN
+     (SELECT id FROM call_captures WHERE created_at < :time ORDER BY created_at LIMIT :limit)`);
+
+/** Debug captures of calls. */
+export function createCaptureStore(database: Database): CaptureStore {
+  return {
+    add: (capture, maxCalls) => database.write(() => addCapture(capture, maxCalls)),
+    find: (id) => database.read(() => first(FIND_CAPTURE, { id })),
+    deleteBefore: (time, limit) => database.write(() => run(DELETE_CAPTURES, { time, limit })),
+  };
+}
+
+function* addCapture(capture: SealedCapture, maxCalls: number): Operation<boolean> {
+  if ((yield* first(LOCK_APPLICATION, capture)) === undefined) return false;
+  if (((yield* first(COUNT_CAPTURES, capture))?.count ?? 0) >= maxCalls) return false;
+  yield* run(ADD_CAPTURE, capture);
+  return true;
 }

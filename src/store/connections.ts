@@ -14,6 +14,7 @@ import {
 } from "../oauth/connection.js";
 import { writeAudit } from "./audit-records.js";
 import {
+  attemptsFrom,
   CONNECTION_COLUMNS,
   CONNECTION_READ,
   type ConnectionRead,
@@ -31,7 +32,6 @@ import {
   rangeOfOne,
   rangeOfPrefix,
 } from "./database.js";
-import { attemptsFrom } from "./refresh-history.js";
 import { createRefreshStore } from "./refreshing.js";
 import { enqueueEvent } from "./webhooks.js";
 

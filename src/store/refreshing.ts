@@ -17,9 +17,10 @@ import {
   columnsFromTrouble,
   connectionFromRow,
   findEvidence,
+  KEEP_ATTEMPT,
+  textFromAttempt,
 } from "./connection-row.js";
 import { all, createStatement, type Database, first, type Operation, run } from "./database.js";
-import { KEEP_ATTEMPT, textFromAttempt } from "./refresh-history.js";
 import { enqueueEvent } from "./webhooks.js";
 
 /**

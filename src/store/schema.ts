@@ -287,7 +287,7 @@ const ICON = "ALTER TABLE applications ADD COLUMN icon";
 const MIGRATIONS: readonly Migration[] = [
   { both: TABLES, sqlite: SQLITE_ONLY, postgres: POSTGRES_ONLY + FIGURES_TABLE },
   {
-    // The refresh history (refresh-history.ts), and ended sessions.
+    // The refresh history (connection-row.ts), and ended sessions.
     both: `ALTER TABLE connections ADD COLUMN\n  refreshes TEXT;\n${ENDED_SESSIONS_TABLE}`,
     sqlite: `${ICON} BLOB NOT NULL DEFAULT x''`,
     postgres: `${ICON} BYTEA NOT NULL DEFAULT '';\n${PAIR_FIGURES}`,

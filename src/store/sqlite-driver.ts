@@ -165,26 +165,8 @@ async function tryAgain<T>(db: Sqlite.Database, operation: () => T, failure: unk
  */
 export type OnOperation = (operation: "read" | "write", ms: number, isFailed: boolean) => void;
 
-/** A cache of rows of one kind that were read more than once, each until something may have changed it. */
-export interface RowCache<Row> {
-  /** The current row of this key: the cached one, or what `read` finds. */
-  find(key: string, read: () => Row | undefined): Row | undefined;
-  /** Drops a row that this process has changed. */
-  forget(key: string): void;
-}
-
-/** The caches of one database. */
-export interface RowCaches {
-  /** @param maxRows beyond this, the oldest row is evicted; also the limit for keys whose row was read once. */
-  create<Row>(maxRows: number): RowCache<Row>;
-  /** Drops all rows, when this process has changed rows of any kind. */
-  forgetAll(): void;
-  /** Ends the snapshot of this turn: later reads see the current file. */
-  endTurn(): void;
-}
-
 /**
- * Caches rows until they change. A write of this process drops the rows that it changes. A write of another process
+ * Caches rows that were read more than once, until they change. A write of this process drops the rows that it changes. A write of another process
  * changes SQLite's `data_version`, which is read once per turn of the event loop before a cached row is returned: all
  * rows that are looked up in one turn come from the same moment.
  *
@@ -199,18 +181,20 @@ export interface RowCaches {
  * again, and their rows would evict those that are: with half of the calls for 3,000 users and half for 60,000, a
  * look-up takes 40 µs, and 49 without this.
  */
-export function createRowCaches(db: Sqlite.Database, onOperation: OnOperation = () => {}): RowCaches {
+export function createRowCaches(db: Sqlite.Database, onOperation: OnOperation = () => {}) {
   const dataVersion = db.prepare<[], number>("PRAGMA data_version").pluck();
   const caches: Array<Map<string, unknown>> = [];
   let seen: number | undefined;
   let isCurrent = false;
   // Nothing was written, so the transaction ends with ROLLBACK, which cannot fail and leave it open.
   const [begin, rollback] = [db.prepare("BEGIN"), db.prepare("ROLLBACK")];
+  /** Ends the snapshot of this turn: later reads see the current file. */
   const endTurn = () => {
     isCurrent = false;
     if (db.inTransaction) rollback.run();
   };
 
+  /** Drops all rows, when this process has changed rows of any kind. */
   function forgetAll(): void {
     for (const rows of caches) rows.clear();
   }
@@ -227,12 +211,14 @@ export function createRowCaches(db: Sqlite.Database, onOperation: OnOperation = 
   return {
     forgetAll,
     endTurn,
-    create<Row>(maxRows: number): RowCache<Row> {
+    /** @param maxRows beyond this, the oldest row is evicted; also the limit for keys whose row was read once. */
+    create<Row>(maxRows: number) {
       const rows = new Map<string, Row>();
       const met = new Map<string, undefined>();
       caches.push(rows);
       return {
-        find(key, read) {
+        /** The current row of this key: the cached one, or what `read` finds. */
+        find(key: string, read: () => Row | undefined): Row | undefined {
           requireCurrent();
           const kept = rows.get(key);
           if (kept !== undefined) return kept;
@@ -245,7 +231,8 @@ export function createRowCaches(db: Sqlite.Database, onOperation: OnOperation = 
           keepNewest(met, key, undefined, maxRows);
           return row;
         },
-        forget: (key) => void rows.delete(key),
+        /** Drops a row that this process has changed. */
+        forget: (key: string) => void rows.delete(key),
       };
     },
   };

@@ -39,8 +39,8 @@ export const RECORD_GUARDS: readonly Guard[] = [
   guard(
     "capture: age, whatever becomes of records",
     [
-      "await Promise.all([\n      forget(calls, at - days * DAY_MS),",
-      "await forget(calls, at - days * DAY_MS);\n    await Promise.all([",
+      "await Promise.all([\n      forget(calls.deleteBefore, at - days * DAY_MS),",
+      "await forget(calls.deleteBefore, at - days * DAY_MS);\n    await Promise.all([",
     ],
     "records/retention",
   ),
@@ -84,7 +84,7 @@ export const RECORD_GUARDS: readonly Guard[] = [
   guard("capture: its end", ["captureUntil <= now()", "false"], "records/service"),
   guard(
     "capture: number of calls",
-    ["if (((yield* first(COUNT, capture))?.count ?? 0) >= maxCalls) return false;", ""],
+    ["if (((yield* first(COUNT_CAPTURES, capture))?.count ?? 0) >= maxCalls) return false;", ""],
     "store/calls",
   ),
   guard("capture: for operators alone", ['role !== "operator"', "role === undefined"], "admin/call-records"),

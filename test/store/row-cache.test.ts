@@ -4,24 +4,25 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { createStatement, first, run } from "../../src/store/database.js";
-import { createRowCaches, createSqliteDatabase, type RowCache, type RowCaches } from "../../src/store/sqlite-driver.js";
+import { createRowCaches, createSqliteDatabase } from "../../src/store/sqlite-driver.js";
 import { createStoreFolder, type StoreFolder } from "./store-for-test.js";
 
 let at: StoreFolder;
 let db: Database.Database;
-let caches: RowCaches;
-let cache: RowCache<{ readonly read: number }>;
+let caches: ReturnType<typeof createRowCaches>;
+let cache: ReturnType<typeof createCache>;
 let reads: number;
 beforeEach(() => {
   at = createStoreFolder();
   at.open();
   db = at.raw();
   caches = createRowCaches(db);
-  cache = caches.create(2);
+  cache = createCache();
   reads = 0;
 });
 afterEach(() => at.remove());
 
+const createCache = () => caches.create<{ readonly read: number }>(2);
 const find = (key: string) => cache.find(key, () => ({ read: ++reads }));
 /** Asked for often enough to be kept. */
 const keep = (key: string) => [find(key), find(key)][1];
