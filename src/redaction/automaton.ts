@@ -1,28 +1,13 @@
-import { canonical, isLead } from "./unescape.js";
-
-/** A text that may occur in ordinary text: a secret without its escapes and the backslashes at its end. */
-export interface Remainder {
-  readonly text: Uint8Array;
-  /** How many bytes the whole secret takes at least, however it is spelled. */
-  readonly minBytes: number;
-  /** Whether backslashes have to follow; they count towards `minBytes`. */
-  readonly isCut: boolean;
-}
-
 /** Finds any of several texts in one pass (Aho and Corasick, https://doi.org/10.1145/360825.360855). */
 export interface Automaton {
   /** Length of the longest text. */
   readonly longest: number;
-  /** Whether a text has a line break. */
-  readonly hasLineBreak: boolean;
   /** By byte: 1 if it can begin a text, after `canonical()`, or an escape. */
   readonly isFirst: Uint8Array;
   /** By state: how many bytes of a text have matched. The start state is 0, with depth 0. */
   readonly depth: Int32Array;
-  /** By state: the length of the longest text that ends there; 0 when none does. Without remainders. */
+  /** By state: the length of the longest text that ends there; 0 when none does. */
   readonly ends: Int32Array;
-  /** The longest remainder that ends at the state. */
-  remainderAt(state: number): Remainder | undefined;
   /** The state after one more byte: the longest prefix of a text that is a suffix of the input so far. */
   next(state: number, byte: number): number;
   /** The same without failure links: 0 when no text that `state` is a prefix of continues with the byte. */
@@ -38,13 +23,11 @@ export interface Automaton {
  * Failure links are computed when a state is first reached. A token of 16 KiB has 150,000 states: computing all links
  * at once would block other calls, and most states are never reached.
  */
-export function createAutomaton(texts: readonly Uint8Array[], remainders: readonly Remainder[] = []): Automaton {
-  const all = [...texts, ...remainders.map(({ text }) => text)];
-  const most = all.reduce((sum, { length }) => sum + length + 1, 1);
+export function createAutomaton(texts: readonly Uint8Array[]): Automaton {
+  const most = texts.reduce((sum, { length }) => sum + length + 1, 1);
   const [child, sibling, fail, depth, ends] = [0, 0, 0, 0, 0].map(() => new Int32Array(most)) as FiveLists;
   const label = new Uint8Array(most);
   const first = new Int32Array(256);
-  const remaindersAt = new Map<number, Remainder>();
   let looked = 0;
 
   function childOf(state: number, byte: number): number {
@@ -80,9 +63,6 @@ export function createAutomaton(texts: readonly Uint8Array[], remainders: readon
     depth[state] = (depth[parent] as number) + 1;
     if (parent !== 0) fail[state] = next(fail[parent] as number, label[state] as number);
     ends[state] ||= ends[fail[state] as number] as number;
-    if (remainders.length === 0) return;
-    const remainder = remaindersAt.get(state) ?? remaindersAt.get(fail[state] as number);
-    if (remainder !== undefined) remaindersAt.set(state, remainder);
   }
 
   /** Adds a text whose new states begin at `from`. Returns the state where it ends. */
@@ -107,59 +87,34 @@ export function createAutomaton(texts: readonly Uint8Array[], remainders: readon
   }
 
   let free = 1;
-  for (const [index, text] of all.entries()) {
+  for (const text of texts) {
     const end = add(text, free);
     if (end >= free) free = end + 2;
-    const remainder = remainders[index - texts.length];
-    if (remainder === undefined) ends[end] = text.length;
-    else if (remainder.minBytes < (remaindersAt.get(end)?.minBytes ?? Infinity)) remaindersAt.set(end, remainder);
+    ends[end] = text.length;
   }
   return {
-    hasLineBreak: all.some((text) => text.includes(LF) || text.includes(CR)),
-    longest: Math.max(0, ...all.map(({ length }) => length)),
+    longest: Math.max(0, ...texts.map(({ length }) => length)),
     isFirst: Uint8Array.from(first, (_, byte) => Number(isLead(byte) || first[canonical(byte)] !== 0)),
     depth,
     ends,
-    // A lookup for each byte would take longer than the rest.
-    remainderAt: remainders.length === 0 ? () => undefined : (state) => remaindersAt.get(state),
     next,
     follow,
     looks: () => looked,
   };
 }
 
-/** A place in the automaton, and where the last bytes that led there were written. */
-export class Track {
-  state = 0;
-  readonly #automaton: Automaton;
-  /** A ring buffer. */
-  readonly #starts: Float64Array;
-  #taken = 0;
-
-  constructor(automaton: Automaton) {
-    this.#automaton = automaton;
-    this.#starts = new Float64Array(2 ** Math.ceil(Math.log2(automaton.longest + 1)));
-  }
-
-  /** Reads a byte, after `canonical()`, that was written at `start`. */
-  take(letter: number, start: number): void {
-    this.state = this.#automaton.next(this.state, letter);
-    this.#starts[this.#taken++ & (this.#starts.length - 1)] = start;
-  }
-
-  /** Where the last `length` bytes begin. */
-  startOf(length: number): number {
-    return this.#starts[(this.#taken - length) & (this.#starts.length - 1)] as number;
-  }
-
-  /** Where the text in progress begins; `end` when there is none. */
-  begunAt(end: number): number {
-    return this.state === 0 ? end : this.startOf(this.#automaton.depth[this.state] as number);
-  }
+/** Whether the byte begins an escape. */
+export function isLead(byte: number): boolean {
+  return byte === BACKSLASH || byte === PERCENT;
 }
 
-export const LF = 0x0a;
-export const CR = 0x0d;
+/** Maps base64url to base64 (RFC 4648 sections 4 and 5): the search treats both alphabets as one. */
+export function canonical(byte: number): number {
+  return byte === 0x2d ? 0x2b : byte === 0x5f ? 0x2f : byte;
+}
+
+export const BACKSLASH = 0x5c;
+const PERCENT = 0x25;
 
 /** Label of the slot after the last state of a text: `-`, which `canonical()` never returns. */
 const NO_LETTER = 0x2d;

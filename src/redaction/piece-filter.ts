@@ -1,6 +1,6 @@
 import { createWasmModule } from "../lib/wasm-module.js";
+import { isLead } from "./automaton.js";
 import { PIECE_SEARCH_WASM } from "./piece-search-wasm.js";
-import { isLead } from "./unescape.js";
 
 /**
  * A Bloom filter for several texts: finds quickly where none of them can be. It has false positives but no false
@@ -54,7 +54,7 @@ export const AHEAD_BYTES = 128;
 export const PART_BYTES: number = SEARCH.inputBytes() - AHEAD_BYTES;
 
 /** Bytes that are looked up at once: the length of the shortest text that can be found. */
-export const GRAM = 4;
+const GRAM = 4;
 /** Larger steps need a larger table: it holds at least so many pieces of each text. */
 const MAX_STEP = 16;
 /** With two bits set for each piece, there is one false positive in a few thousand lookups. */

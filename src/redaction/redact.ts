@@ -1,8 +1,8 @@
 import { bufferOf, NOTHING } from "../lib/chunks.js";
-import { createAutomaton, type Remainder } from "./automaton.js";
-import { createPieceFilter, GRAM } from "./piece-filter.js";
+import { canonical, createAutomaton } from "./automaton.js";
+import { createPieceFilter } from "./piece-filter.js";
+import { utf8Of } from "./reading.js";
 import { createStreamRedactor, type StreamRedactor } from "./redact-stream.js";
-import { BACKSLASH, canonical, hasLead, Unescape } from "./unescape.js";
 
 /** Masks secrets in what a provider sent back. */
 export interface Redactor {
@@ -26,16 +26,18 @@ export interface Redactor {
 export function createRedactor(secrets: readonly string[]): Redactor {
   const searched = secrets.filter(({ length }) => length >= MIN_SECRET_LENGTH);
   if (searched.length === 0) return NOTHING_TO_FIND;
-  const small = lazily(() => createPieceFilter(searched.map(beginningOf).map(spellingsOf).flatMap(textsOf), SMALL));
+  const small = lazily(() =>
+    createPieceFilter(
+      searched.map(beginningOf).flatMap((secret) => spellingsOf(secret).texts),
+      SMALL,
+    ),
+  );
   const spellings = () => searched.map(spellingsOf);
-  const large = lazily(() => createPieceFilter(spellings().flatMap(textsOf)));
+  const large = lazily(() => createPieceFilter(spellings().flatMap(({ texts }) => texts)));
   // Held weakly: the filter clears most answers without it, and it takes four times the memory of everything else.
   const automaton = weakly(() => {
     const all = spellings();
-    return createAutomaton(
-      [...all.flatMap(({ whole }) => whole), ...all.flatMap(rests)],
-      all.flatMap(({ remainders }) => remainders),
-    );
+    return createAutomaton([...all.flatMap(({ texts }) => texts), ...all.flatMap(rests)]);
   });
   const filterFor = (length: number) => (length <= SMALL_BYTES ? small : large)();
   const redactor: Redactor = {
@@ -120,37 +122,18 @@ const MAX_WRITTEN_LENGTH = 1024;
  * MAX_WRITTEN_LENGTH} are also searched for in base64 of base64.
  */
 function spellingsOf(secret: string): Spellings {
-  const plain = unencodedForms(secret).flatMap(bytesOf).map(undone);
-  // What one form writes in six bytes another may write in two.
-  const leastBytes = Math.min(...plain.map(({ minBytes }) => minBytes));
+  const plain = unencodedForms(secret).flatMap(bytesOf).flatMap(withUndone).map(canonicalText);
   const base64 = writtenForms(secret).flatMap(bytesOf).flatMap(base64Of);
   const twice = secret.length > MAX_WRITTEN_LENGTH ? [] : base64.slice(0, 3).flatMap(base64Of);
   const encoded = [...base64, ...twice].filter(({ length }) => length > MIN_SECRET_LENGTH);
-  return {
-    whole: [...plain.filter((form) => !isRemainder(form)).map(({ text }) => text), utf16Of(secret), ...encoded],
-    encoded,
-    remainders: plain
-      .filter((form) => isRemainder(form) && form.text.length >= GRAM)
-      .map((form) => ({ ...form, minBytes: leastBytes })),
-  };
+  return { texts: [...plain, utf16Of(secret), ...encoded], encoded };
 }
 
 /** The texts to search for to find one secret. */
 interface Spellings {
-  readonly whole: readonly Uint8Array[];
-  /** The base64 texts in `whole`. */
+  readonly texts: readonly Uint8Array[];
+  /** The base64 texts among them. */
   readonly encoded: readonly Uint8Array[];
-  /** What is left of short secrets, and of those that end with a backslash. */
-  readonly remainders: readonly Remainder[];
-}
-
-function textsOf({ whole, remainders }: Spellings): readonly Uint8Array[] {
-  return [...whole, ...remainders.map(({ text }) => text)];
-}
-
-/** Whether ordinary text may contain it, so that it is not enough to find it. */
-function isRemainder({ text, isCut }: Remainder): boolean {
-  return isCut || text.length < MIN_SECRET_LENGTH;
 }
 
 /** The base64 texts without their first letter, for a line break right after it. */
@@ -158,13 +141,13 @@ function rests({ encoded }: Spellings): Uint8Array[] {
   return encoded.map((text) => text.subarray(1));
 }
 
-/** The secret itself, with `+` for each space as in a form, as JSON in ASCII, and escaped for HTML. */
+/** The secret itself, with `+` for each space as in a form, in JSON, and escaped for HTML. */
 function unencodedForms(secret: string): string[] {
   if (PLAIN.test(secret)) return [secret];
   // No token is so long and has quotes; ten texts of six times its length would take a tenth of a second.
   const isOdd = secret.length > MAX_WRITTEN_LENGTH && /["'`]/.test(secret);
   const pages = isOdd ? [] : HTML_ESCAPES.map((names) => htmlOf(secret, names));
-  return [...new Set([secret, secret.replaceAll(" ", "+"), asciiJson(secret), ...pages])];
+  return [...new Set([secret, secret.replaceAll(" ", "+"), ...jsonForms(secret), ...pages])];
 }
 
 /** Split and joined: replacing each by itself takes four times as long where there are many. */
@@ -188,14 +171,11 @@ const HTML_ESCAPES: ReadonlyArray<Readonly<Record<string, string>>> = [
   /* Mustache */ { ...NAMES, "'": "&#39;", "`": "&#x60;", "=": "&#x3D;", "/": "&#x2F;" },
 ];
 
-/** As JSON in ASCII. `Reading` undoes each half of a surrogate pair by itself, and so does `undone()`. */
-function asciiJson(secret: string): string {
+/** In JSON, also with its slashes escaped, and in ASCII. */
+function jsonForms(secret: string): string[] {
+  const json = JSON.stringify(secret).slice(1, -1);
   const hexOf = (unit: string) => unit.charCodeAt(0).toString(16).padStart(4, "0");
-  return jsonOf(secret).replace(/[^\x20-\x7e]/g, (unit) => `\\u${hexOf(unit)}`);
-}
-
-function jsonOf(secret: string): string {
-  return JSON.stringify(secret).slice(1, -1);
+  return [json, json.replaceAll("/", "\\/"), json.replace(/[^\x20-\x7e]/g, (unit) => `\\u${hexOf(unit)}`)];
 }
 
 /** UTF-16 without the last zero byte, so that it occurs in either byte order. */
@@ -213,42 +193,35 @@ function canonicalText(text: ArrayLike<number>): Uint8Array {
 /** The forms that software encodes in base64: plain, escaped for JSON, also in ASCII, percent-encoded. */
 function writtenForms(secret: string): string[] {
   if (PLAIN.test(secret) || secret.length > MAX_WRITTEN_LENGTH) return [secret];
-  const json = jsonOf(secret);
   const url = encodeURIComponent(secret.toWellFormed());
   const lower = url.replace(/%../g, (triplet) => triplet.toLowerCase());
-  return [...new Set([secret, json, json.replaceAll("/", "\\/"), asciiJson(secret), url, lower])];
-}
-
-/** As UTF-8 and, unless it is ASCII, as Latin-1, the encoding of header fields. */
-function bytesOf(text: string): Buffer[] {
-  const utf8 = Buffer.from(text);
-  const isAscii = utf8.length === text.length;
-  return isAscii ? [utf8] : [utf8, Buffer.from(text, "latin1")];
+  return [...new Set([secret, ...jsonForms(secret), url, lower])];
 }
 
 /**
- * Undoes whatever looks like an escape in the secret itself, as `Reading` does in the answer. Leaves out backslashes at
- * the end: with what follows them in the answer, they may look like escapes.
+ * As UTF-8 and, unless it is ASCII, as Latin-1, the encoding of header fields, and with each half of a surrogate pair
+ * by itself, as `Reading` undoes them in JSON.
  */
-function undone(text: Uint8Array): Remainder {
-  const minBytes = text.length;
-  if (!hasLead(text)) return { text: canonicalText(text), minBytes, isCut: false };
-  const all = new Undone();
-  for (let at = 0; at < text.length; at++) all.push(text[at] as number, at);
-  all.flush(text.length);
-  const end = all.bytes.findLastIndex((byte) => byte !== BACKSLASH) + 1;
-  return { text: canonicalText(all.bytes.slice(0, end)), minBytes, isCut: end < all.bytes.length };
+function bytesOf(text: string): Buffer[] {
+  const utf8 = Buffer.from(text);
+  if (utf8.length === text.length) return [utf8];
+  const halves = text.split("").flatMap((unit) => utf8Of(unit.charCodeAt(0)));
+  return [utf8, Buffer.from(text, "latin1"), ...(HALVES.test(text) ? [Buffer.from(halves)] : [])];
 }
 
-class Undone extends Unescape {
-  readonly bytes: number[] = [];
-
-  protected take(byte: number): void {
-    this.bytes.push(byte);
-  }
-
-  protected unless(): void {}
+/**
+ * A secret such as `ab%41"cdef` keeps its triplet in JSON, but `Reading` undoes it together with the escapes of JSON. A
+ * result that is too short may be ordinary text.
+ */
+function withUndone(text: Buffer): Buffer[] {
+  if (!text.includes("%")) return [text];
+  const undone = text
+    .toString("latin1")
+    .replace(/%([\dA-Fa-f]{2})/g, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return undone.length < MIN_SECRET_LENGTH ? [text] : [text, Buffer.from(undone, "latin1")];
 }
+
+const HALVES = /[\ud800-\udfff]/;
 
 /**
  * The base64 of a text at each of the three alignments, without the letters that depend on its neighbours. By hand:

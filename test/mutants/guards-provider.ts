@@ -132,44 +132,22 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard("redaction, UTF-16", ["utf16Of(secret), ...encoded", "...encoded"], "redaction/spellings"),
   guard("redaction, in HTML", ['"+": "&#43;"', ""], "redaction/spellings"),
   guard("redaction, in HTML, quotes", ['\'"\': "&#34;", "\'": "&#39;" }', "}"], "redaction/spellings"),
-  guard("redaction, as JSON in ASCII", ["asciiJson(secret), ...pages", "...pages"], "redaction/spellings"),
+  guard("redaction, JSON of what looks escaped", ["...jsonForms(secret), ...pages", "...pages"], "redaction/spellings"),
   guard(
-    "redaction, a backslash at the end",
-    ["const end = all.bytes.findLastIndex((byte) => byte !== BACKSLASH) + 1;", "const end = all.bytes.length;"],
+    "redaction, halves of surrogate pairs",
+    ["HALVES.test(text) ? [Buffer.from(halves)] : []", "[]"],
     "redaction/spellings",
   ),
-  guard(
-    "redaction, secrets that look escaped",
-    ["form.text.length >= GRAM", "form.text.length >= MIN_SECRET_LENGTH"],
-    "redaction/spellings",
-  ),
+  guard("redaction, secrets that look escaped", [".flatMap(withUndone)", ""], "redaction/spellings"),
   guard(
     "redaction, ordinary text that is a secret once undone",
-    ["else if (end - start >= minBytes) this", "else this"],
-    "redaction/spellings",
-  ),
-  guard(
-    "redaction, ordinary text that lacks a backslash",
-    ["if (isCut) this.#cut =", "if (minBytes < 0) this.#cut ="],
-    "redaction/spellings",
-  ),
-  guard(
-    "redaction, all backslashes",
-    ["isSlash && slashEnd - cut.start >= cut.minBytes", "isSlash"],
-    "redaction/spellings",
-  ),
-  guard(
-    "redaction, secrets with a line break",
-    ["automaton.hasLineBreak ? new Track(automaton) : undefined", "undefined"],
+    ["undone.length < MIN_SECRET_LENGTH", "undone.length < 4"],
     "redaction/spellings",
   ),
   guard("redaction, base64 of base64", ["[...base64, ...twice].filter(", "[...base64].filter("], "redaction/spellings"),
   guard(
     "redaction, base64 of what JSON and URLs escape",
-    [
-      'return [...new Set([secret, json, json.replaceAll("/", "\\\\/"), asciiJson(secret), url, lower])];',
-      "return [secret];",
-    ],
+    ["return [...new Set([secret, ...jsonForms(secret), url, lower])];", "return [secret];"],
     "redaction/spellings",
   ),
   guard(
@@ -179,32 +157,35 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard(
     "redaction, base64 whose line ends behind its first letter",
-    ["[...all.flatMap(({ whole }) => whole), ...all.flatMap(rests)]", "all.flatMap(({ whole }) => whole)"],
+    ["[...all.flatMap(({ texts }) => texts), ...all.flatMap(rests)]", "all.flatMap(({ texts }) => texts)"],
+    "redaction/spellings",
+  ),
+  guard("redaction, percent-encoded", ["isJson ? LONG : TRIPLET", "LONG"], "redaction/spellings"),
+  guard("redaction, escaped in JSON", ["byte === LETTER_U ? MORE", "byte < 0 ? MORE"], "redaction/spellings"),
+  guard("redaction, escapes of escapes", ["const MOST_UNDONE = 4;", "const MOST_UNDONE = 1;"], "redaction/spellings"),
+  guard(
+    "redaction, what precedes an escape",
+    ["    place.state = state;\n    place.lineEnd = lineEnd;\n", ""],
     "redaction/spellings",
   ),
   guard(
-    "redaction, percent-encoded",
-    ["if (pending[from] === PERCENT) value =", "if (false) value ="],
+    "redaction, what precedes a cut escape",
+    ["this.#textAt(this.#before, this.#places[0] as number)", "(this.#places[0] as number)"],
+    "redaction/redact-stream",
+  ),
+  guard(
+    "redaction, an escape of escapes that are not ended",
+    ["if (this.#next?.isActive || isLead(byte)) this.#release();", "if (this.#next?.isActive) this.#release();"],
     "redaction/spellings",
   ),
   guard(
-    "redaction, escaped in JSON",
-    ["if (pending[from] === BACKSLASH && pending[from + 1] === LETTER_U) {", "if (false) {"],
-    "redaction/spellings",
-  ),
-  guard(
-    "redaction, escapes of escapes",
-    ["while (this.#undoLast(start + 1));", "this.#undoLast(start + 1);"],
-    "redaction/spellings",
-  ),
-  guard(
-    "redaction, a backslash behind one that was escaped",
-    ["(this.#levels[from + 1] as number) < (this.#levels[from] as number)", "false"],
+    "redaction, no reading ends within an escape",
+    ["if (this.#length === 0 && this.#next?.isActive && this", "if (this.#next?.isActive && this"],
     "redaction/spellings",
   ),
   guard(
     "redaction, a token that begins within an escape",
-    ["if (this.#otherState !== 0 && start >= this.#otherFrom)", "if (false)"],
+    ["        place.otherState = state;\n", ""],
     "redaction/spellings",
   ),
   guard(
