@@ -67,9 +67,14 @@ const BACKSLASH = 0x5c;
 
 /** Where the string that begins with the quote at `start` ends: after its closing quote. */
 export function stringEnd({ bytes, view, end }: JsonText, start: number): number {
-  let at = plainRunEnd(view, start + 1, end);
+  return Math.min(quoteFrom(bytes, view, start + 1, end) + 1, end);
+}
+
+/** Index of the quote that closes the string with the byte at `from` in it; `end` or more when none does before. */
+function quoteFrom(bytes: Uint8Array, view: DataView, from: number, end: number): number {
+  let at = plainRunEnd(view, from, end);
   while (at < end && bytes[at] !== QUOTE) at = plainRunEnd(view, at + (bytes[at] === BACKSLASH ? 2 : 1), end);
-  return Math.min(at + 1, end);
+  return at;
 }
 
 /** `]` or `}`: they differ in the bit 0x20 only. */
@@ -135,8 +140,7 @@ export class ValueScan {
 
   #endsInString(stop: number): boolean {
     const { bytes, view } = this.#text;
-    let at = plainRunEnd(view, this.at, stop);
-    while (at < stop && bytes[at] !== QUOTE) at = plainRunEnd(view, at + (bytes[at] === BACKSLASH ? 2 : 1), stop);
+    const at = quoteFrom(bytes, view, this.at, stop);
     this.#isInString = at >= stop;
     this.at = this.#isInString ? at : at + 1;
     return !this.#isInString && this.#depth === 0;

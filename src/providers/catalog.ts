@@ -40,8 +40,9 @@ const SHIPPED = fileURLToPath(new URL("./catalog/", import.meta.url));
 const PARSED_AT_ONCE = 4;
 
 /**
- * Reads the shipped definitions and the operator's; a later one replaces an earlier one of the same name. Throws ProviderDefinitionError with every problem in the operator's
- * files. Reads synchronously: startup waits for it, and reading 700 files asynchronously takes several times as long.
+ * Reads the shipped definitions and the operator's; a later one replaces an earlier one of the same name. Throws
+ * ProviderDefinitionError with every problem in the operator's files. Reads synchronously: startup waits for it, and
+ * reading 700 files asynchronously takes several times as long.
  */
 export function loadProviders(options: LoadOptions): LoadedProviders {
   const problems: ProviderProblem[] = [];

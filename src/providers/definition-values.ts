@@ -1,10 +1,7 @@
-import type {
-  ConnectionValue as Definition,
-  Provider as ProviderDefinition,
-} from "../../gen/relay/admin/v1/provider_pb.js";
+import type { ConnectionValue as Definition } from "../../gen/relay/admin/v1/provider_pb.js";
 import { isBasic, namesIn, problemOfValue } from "./connection-value.js";
-import { boundsOf, type EndpointPolicy, endpointProblem, isMemberPath, MEMBER_PATH_HINT } from "./endpoint.js";
-import { CONNECT_PARAMETERS, type HostBounds, wholeHostOf } from "./origin.js";
+import { type EndpointPolicy, endpointProblem, isMemberPath, MEMBER_PATH_HINT } from "./endpoint.js";
+import { CONNECT_PARAMETERS, wholeHostOf } from "./origin.js";
 import type { ConnectionKind, ConnectionValue, Credential, Provider, Report, ValueSource } from "./provider.js";
 
 const NAME = /^[a-z][a-z0-9_]{0,31}$/;
@@ -65,11 +62,6 @@ export function checkLookups(
     if (problem !== undefined) report(`connectionValues[${at}].lookup.url`, problem);
     else if (!isListed) report(`connectionValues[${at}].lookup.url`, "must be at one of apiOrigins");
   });
-}
-
-/** The bounds of the values as parts of hosts; read before anything else of the definition. */
-export function boundsFromDefinition({ connectionValues }: ProviderDefinition): HostBounds {
-  return boundsOf(connectionValues);
 }
 
 function parseValue(

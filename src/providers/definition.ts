@@ -8,8 +8,8 @@ import { isDroppedHeader, mayHoldKey } from "./credential.js";
 import { parseDefinitionJson } from "./definition-json.js";
 import { type ConnectionParts, FIELD_NAME, parseConnectionParts, parseOAuth1 } from "./definition-kind.js";
 import { parseOAuth2 } from "./definition-oauth2.js";
-import { boundsFromDefinition, checkLookups } from "./definition-values.js";
-import { hostTemplateOf, isMemberPath, MEMBER_PATH_HINT } from "./endpoint.js";
+import { checkLookups } from "./definition-values.js";
+import { boundsOf, hostTemplateOf, isMemberPath, MEMBER_PATH_HINT } from "./endpoint.js";
 import { type HostBounds, isCanonical, parseOrigin, wholeHostOf } from "./origin.js";
 import {
   type ExpirySignal,
@@ -52,7 +52,7 @@ function providerFromDefinition(definition: Definition, options: DefinitionOptio
   const { name, aliases, documentationUri, allowPrivateNetwork } = definition;
   checkNames(name, aliases, report);
   if (documentationUri !== "") checkPage("documentationUri", documentationUri, report);
-  const bounds = boundsFromDefinition(definition);
+  const bounds = boundsOf(definition.connectionValues);
   const origins = parseOrigins(definition, { ...options, bounds }, report);
   const { oauth2, oauth1 } = definition;
   const hostTemplates = hostTemplatesOf(origins, endpointsOf(definition), bounds);

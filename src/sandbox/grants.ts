@@ -45,16 +45,6 @@ export interface Grants {
 /** Default lifetime of an access token. */
 const LIFETIME_SECONDS = 3600;
 
-/** State of a token store. */
-interface Tokens {
-  readonly access: Map<string, { readonly grant: Grant; readonly expiresAtMs: number }>;
-  readonly refresh: Map<string, { readonly grant: Grant; usedAtMs: number | undefined }>;
-  readonly now: () => number;
-  readonly randomId: () => string;
-  readonly refreshGraceMs: number;
-  readonly endsReusedGrants: boolean;
-}
-
 /** Options of a token store. */
 interface GrantsOptions {
   /** Milliseconds since the epoch. */
@@ -66,9 +56,15 @@ interface GrantsOptions {
   readonly endsReusedGrants?: boolean | undefined;
 }
 
+/** State of a token store. */
+interface Tokens extends GrantsOptions {
+  readonly access: Map<string, { readonly grant: Grant; readonly expiresAtMs: number }>;
+  readonly refresh: Map<string, { readonly grant: Grant; usedAtMs: number | undefined }>;
+}
+
 /** Creates an empty token store. */
-export function createGrants({ refreshGraceMs = 0, endsReusedGrants = true, ...source }: GrantsOptions): Grants {
-  const tokens: Tokens = { access: new Map(), refresh: new Map(), ...source, refreshGraceMs, endsReusedGrants };
+export function createGrants(options: GrantsOptions): Grants {
+  const tokens: Tokens = { access: new Map(), refresh: new Map(), ...options };
   return {
     issue: (grant, options) => issue(tokens, grant, options),
     accept: (accessToken, grant) => {
@@ -102,9 +98,10 @@ function refresh(tokens: Tokens, refreshToken: string, client_id: string, scope:
     throw new OAuthError("invalid_grant", "The refresh token is unknown or belongs to another client.");
   }
   // https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2: a token used twice may be stolen, so the grant is revoked.
+  const { refreshGraceMs = 0, endsReusedGrants = true } = tokens;
   const { usedAtMs = tokens.now() } = found;
-  const isReused = found.usedAtMs !== undefined && tokens.now() >= usedAtMs + tokens.refreshGraceMs;
-  if (isReused && tokens.endsReusedGrants) found.grant.revoked = true;
+  const isReused = found.usedAtMs !== undefined && tokens.now() >= usedAtMs + refreshGraceMs;
+  if (isReused && endsReusedGrants) found.grant.revoked = true;
   if (isReused || found.grant.revoked)
     throw new OAuthError("invalid_grant", "The refresh token was already used or is revoked.");
   const narrowed = scope && narrowedScope(found.grant.scope, scope);

@@ -58,11 +58,8 @@ export function parseTarget(target: string): { path: string; query: URLSearchPar
   return { path: path === "" ? "/" : path, query: new URLSearchParams(mark === -1 ? "" : rest.slice(mark + 1)) };
 }
 
-/** The data of a {@link SandboxRequest}. */
-export type SandboxRequestFields = Omit<SandboxRequest, "toJSON" | typeof inspect.custom>;
-
-/** One request as received. Field lines, target and body may contain a token, so the printed forms omit them. */
-export class SandboxRequest {
+/** One request as received; made by {@link createSandboxRequest}. */
+export interface SandboxRequest {
   /** As sent, with its case. */
   readonly method: string;
   /** Request target as in the request line (RFC 9112 section 3.2), never decoded or normalised. */
@@ -75,31 +72,16 @@ export class SandboxRequest {
   readonly body: Buffer;
   /** Whether its bearer token was a valid access token at that moment. */
   readonly authorized: boolean;
+}
 
-  constructor(fields: SandboxRequestFields) {
-    this.method = fields.method;
-    this.target = fields.target;
-    this.httpVersion = fields.httpVersion;
-    this.rawHeaders = fields.rawHeaders;
-    this.body = fields.body;
-    this.authorized = fields.authorized;
-  }
-
-  /** The request without anything that may contain a token. */
-  toJSON(): { method: string; path: string; httpVersion: string; bodyBytes: number; authorized: boolean } {
-    return {
-      method: this.method,
-      path: this.target.split("?", 1)[0] ?? "",
-      httpVersion: this.httpVersion,
-      bodyBytes: this.body.length,
-      authorized: this.authorized,
-    };
-  }
-
-  /** What `util.inspect` and `console.log` print. */
-  [inspect.custom](): string {
-    return `SandboxRequest ${inspect(this.toJSON())}`;
-  }
+/** Adds printed forms without field lines, query and body, which may contain a token. */
+export function createSandboxRequest(fields: SandboxRequest): SandboxRequest {
+  const { method, target, httpVersion, body, authorized } = fields;
+  const printed = { method, path: target.split("?", 1)[0], httpVersion, bodyBytes: body.length, authorized };
+  return Object.assign(
+    { ...fields },
+    { toJSON: () => printed, [inspect.custom]: () => `SandboxRequest ${inspect(printed)}` },
+  );
 }
 
 /** The last requests, oldest first, bounded by number and by bytes of content. */

@@ -8,6 +8,7 @@ import {
   type Answer,
   callRoute,
   createRouter,
+  createSandboxRequest,
   emptyAnswer,
   errorAnswer,
   type Handler,
@@ -16,12 +17,11 @@ import {
   type RequestLog,
   type Route,
   type RoutedRequest,
-  SandboxRequest,
-  type SandboxRequestFields,
+  type SandboxRequest,
 } from "./router.js";
 
 /** Adds a request to the log and decides its answer. Throws what a handler throws. */
-export type Respond = (fields: Omit<SandboxRequestFields, "authorized">) => Answer | Promise<Answer>;
+export type Respond = (fields: Omit<SandboxRequest, "authorized">) => Answer | Promise<Answer>;
 
 /** Combines the authorization server and the resource API in one function. @param more further resources. */
 export function createRespond(server: OAuthServer, more: readonly ResourceRoute[], log: RequestLog): Respond {
@@ -29,7 +29,7 @@ export function createRespond(server: OAuthServer, more: readonly ResourceRoute[
   const findResourceRoute = createRouter([...RESOURCE_ROUTES, ...more]);
   return (fields) => {
     const authorization = decideAuthorization(fields.rawHeaders, server.grants.findAccount);
-    const received = new SandboxRequest({ ...fields, authorized: authorization.result === "authorized" });
+    const received = createSandboxRequest({ ...fields, authorized: authorization.result === "authorized" });
     log.add(received);
     const routed = { received, ...parseTarget(fields.target) };
     const oauthRoute = findOAuthRoute(routed.path);
@@ -146,19 +146,16 @@ export interface ResourceRequest extends RoutedRequest {
   readonly account: Account;
 }
 
-/** Decides the answer of one resource. */
-type ResourceHandler = Handler<ResourceRequest>;
-
 /** One line of the resource API's route table. */
 export type ResourceRoute = Route<ResourceRequest>;
 
 /** A resource that is only read. */
-export function getRoute(path: string, handle: ResourceHandler): ResourceRoute {
+export function getRoute(path: string, handle: Handler<ResourceRequest>): ResourceRoute {
   return { path, methods: ["GET"], handle };
 }
 
 /** A resource that takes every method. */
-export function anyRoute(path: string, handle: ResourceHandler): ResourceRoute {
+export function anyRoute(path: string, handle: Handler<ResourceRequest>): ResourceRoute {
   return { path, methods: "ANY", handle };
 }
 

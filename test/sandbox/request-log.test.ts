@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { createRequestLog, SandboxRequest } from "../../src/sandbox/router.js";
+import { createRequestLog, createSandboxRequest } from "../../src/sandbox/router.js";
 
 const requestOf = (target: string, bytes: number) =>
-  new SandboxRequest({
+  createSandboxRequest({
     method: "POST",
     target,
     httpVersion: "1.1",
