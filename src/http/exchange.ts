@@ -113,7 +113,7 @@ export const REQUEST_ID = "x-request-id";
 /**
  * An HTTP/1 response that always carries the id of its request. `setHeader()` would do the same, but makes every later
  * `writeHead()` take its slow path, which costs a call three times as much as the field itself. An answer that begins
- * before its request has ended is the last one on its connection.
+ * while much of its request is still to come is the last one on its connection.
  */
 export class NamedResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   /** Undefined until the request is named. */
@@ -124,7 +124,7 @@ export class NamedResponse<Request extends IncomingMessage = IncomingMessage> ex
   override writeHead(statusCode: number, first?: string | Fields, second?: Fields): this {
     const fields = (typeof first === "string" ? second : first) ?? {};
     // Then node:http writes `connection: close`, and `closeAfterRest()` discards what still comes.
-    if (!this.req.complete && hasBody(this.req)) this.shouldKeepAlive = false;
+    if (leavesRest(this.req)) this.shouldKeepAlive = false;
     if (this.requestId === undefined) return super.writeHead(statusCode, fields);
     if (Array.isArray(fields)) this.setHeader(REQUEST_ID, this.requestId);
     // Changes the caller's object, which is not used again: a copy costs as much as all the rest.
@@ -134,6 +134,16 @@ export class NamedResponse<Request extends IncomingMessage = IncomingMessage> ex
 }
 
 type Fields = OutgoingHttpHeaders | OutgoingHttpHeader[];
+
+/** Reading so many bytes that nobody wants is cheaper than a new connection. */
+const MAX_DISCARDED_BYTES = 65_536;
+
+/** Whether a request is left unread that node:http does not discard by itself, as it does a body that nobody has begun to read. */
+function leavesRest({ complete, headers, readableDidRead }: IncomingMessage): boolean {
+  if (complete) return false;
+  const isLong = Number(headers["content-length"] ?? 0) > MAX_DISCARDED_BYTES;
+  return isLong || readableDidRead || headers["transfer-encoding"] !== undefined;
+}
 
 /**
  * Returns a signal that aborts when the caller disconnects before its answer is written, or when the call is evicted.

@@ -84,6 +84,15 @@ describe("a request that is refused before it was read to its end", () => {
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\nConnection: close\\r\\n[^]*\\r\\n.`, "i"));
   });
 
+  it("keeps its connection when its body is short", async () => {
+    const { socket, closed } = await connectRaw(port());
+    const post = (path: string, body: string) =>
+      `POST ${path} HTTP/1.1\r\nhost: relay.test\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+    socket.write(post("/nowhere", "{}") + post("/healthz", "") + post("/via/sandbox/127.0.0.1/a", "a"));
+    socket.write("GET /healthz HTTP/1.1\r\nhost: relay.test\r\nconnection: close\r\n\r\n");
+    expect((await closed).match(/HTTP\/1\.1 \d+/g)).toEqual([404, 405, 403, 200].map((status) => `HTTP/1.1 ${status}`));
+  });
+
   it.each([
     ["an invalid Host", "/", "a b", 400],
     ["a path that nobody serves, in its client's last request", "/nowhere", "relay.test", 404],
