@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { watchClock } from "../lib/process.js";
 import { inBatches } from "../lib/turns.js";
-import type { WebhookStore } from "../webhooks/webhook-store.js";
 import type { CallStore } from "./call-block.js";
 import type { CaptureStore } from "./capture-store.js";
 import { type FigureSpan, type FigureStore, SPAN_MS, settledBefore } from "./figures.js";
@@ -10,8 +9,8 @@ import { type FigureSpan, type FigureStore, SPAN_MS, settledBefore } from "./fig
 export interface RetentionOptions {
   readonly calls: Pick<CallStore, "deleteBefore">;
   readonly captures: Pick<CaptureStore, "deleteBefore">;
-  /** Records of webhook deliveries, and undelivered events. */
-  readonly webhooks: Pick<WebhookStore, "deleteBefore" | "giveUpBefore">;
+  /** Records of webhook deliveries. */
+  readonly webhooks: Pick<CallStore, "deleteBefore">;
   readonly figures: Pick<FigureStore, "deleteBefore" | "merge">;
   /** How long records are kept, in days. */
   readonly days: number;
@@ -32,7 +31,6 @@ export interface Retention {
 const DAY_MS = 86_400_000;
 /** Long enough to look into yesterday's fault. No longer, since captures may contain personal data. */
 const CAPTURE_MS = DAY_MS;
-/** Longer than all attempts to deliver an event take together. */
 const DELIVERY_MS = 7 * DAY_MS;
 /** Covers the last hour and the last week as shown to operators, plus the span that is just leaving that window. */
 const FIGURES_MS: Readonly<Record<FigureSpan, number>> = { MINUTE: 62 * 60_000, HOUR: 7 * DAY_MS + 3_600_000 };
@@ -78,9 +76,7 @@ export function startRetention(options: RetentionOptions): Retention {
     await Promise.all([
       forget(calls.deleteBefore, at - days * DAY_MS),
       sweepFigures(at),
-      forget(captures.deleteBefore, at - CAPTURE_MS)
-        .then(() => forget(webhooks.deleteBefore, at - DELIVERY_MS))
-        .then(() => forget((time, limit) => webhooks.giveUpBefore(time, limit, at), at - DELIVERY_MS)),
+      forget(captures.deleteBefore, at - CAPTURE_MS).then(() => forget(webhooks.deleteBefore, at - DELIVERY_MS)),
     ]);
   };
   const isSteady = watchClock(now);

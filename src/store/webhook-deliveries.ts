@@ -63,17 +63,13 @@ function list({ beforePlace, ...filter }: DeliveryFilter): Operation<DeliveryRow
   return all(filter.providerName === undefined ? LIST_OF_USER : LIST_OF_CONNECTION, bounds);
 }
 
-/** Records how an attempt ended, or that none will be made, in the transaction that removes or delays the event. */
+/** Records how an attempt ended, in the transaction that removes or delays the event. */
 export function* noteDelivery(
-  { id, payload, attempts, createdAt }: Pick<DueEvent, "id" | "payload" | "attempts" | "createdAt">,
-  applicationId: string,
+  { id, type, payload, attempts, createdAt, endpoint: { applicationId } }: DueEvent,
   { kind, statusCode, at }: DeliveryOutcome,
 ): Operation<void> {
   if ((yield* first(IS_THERE, { id: applicationId })) === undefined) return;
-  const { type, data } = JSON.parse(payload) as {
-    type: string;
-    data: { user_id?: string; provider_name?: string };
-  };
+  const { data } = JSON.parse(payload) as { data: { user_id?: string; provider_name?: string } };
   yield* run(NOTE, {
     ...{ id, applicationId, type, attempts, createdAt },
     userId: data.user_id ?? "",

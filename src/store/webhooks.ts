@@ -62,7 +62,6 @@ export function createWebhookStore(database: Database): WebhookStore {
     },
     finish: (event, freeAt, outcome) => database.write(() => settle(event, freeAt, outcome)),
     putOff: (event, nextTryAt, freeAt, outcome) => database.write(() => settle(event, freeAt, outcome, nextTryAt)),
-    giveUpBefore: (time, limit, now) => database.write(() => giveUp(time, limit, now)),
     addTest: (applicationId, now, audit) => database.write(() => addTest(applicationId, now, audit)),
     ...createDeliveries(database),
     async backlog(id) {
@@ -142,11 +141,9 @@ const TAKE_ENDPOINT = createStatement<{ id: string; until: number; now: number; 
 
 type EventRow = Pick<DueEvent, "id" | "payload" | "attempts" | "createdAt">;
 
-const EVENT = "id, payload, attempts, created_at";
-
 const TAKE_EVENT = createStatement<{ id: string; now: number; wait: number }, EventRow>(`
    UPDATE webhook_events SET attempts = attempts + 1 WHERE id = :id AND (next_try_at <= :now OR next_try_at > :wait)
-   RETURNING ${EVENT}`);
+   RETURNING id, payload, attempts, created_at`);
 
 /** Releases a claim. A process that was too slow has lost its claim, and must not end that of another. */
 const LEAVE_ENDPOINT = createStatement<{ id: string; until: number; freeAt: number }>(
@@ -191,20 +188,7 @@ function* settle(event: DueEvent, freeAt: number, outcome: DeliveryOutcome, next
   if (!isOwner && !isDelivered) return;
   const changed = yield* nextTryAt === undefined ? run(REMOVE_EVENT, { id }) : run(DELAY_EVENT, { id, nextTryAt });
   // None: an earlier owner was late, and has delivered it.
-  if (changed > 0 || isDelivered) yield* noteDelivery(event, endpoint.applicationId, outcome);
-}
-
-const OVERDUE = createStatement<{ time: number; limit: number }, EventRow & { readonly applicationId: string }>(`
-   SELECT application_id, ${EVENT} FROM webhook_events WHERE next_try_at < :time ORDER BY next_try_at LIMIT :limit`);
-
-function* giveUp(time: number, limit: number, now: number): Operation<number> {
-  const overdue = yield* all(OVERDUE, { time, limit });
-  for (const { applicationId, ...event } of overdue) {
-    // None: another process has given it up, or delivered it.
-    if ((yield* run(REMOVE_EVENT, event)) === 0) continue;
-    yield* noteDelivery(event, applicationId, { kind: "givenUp", statusCode: undefined, at: now });
-  }
-  return overdue.length;
+  if (changed > 0 || isDelivered) yield* noteDelivery(event, outcome);
 }
 
 /** Locks the rows, so that neither is deleted before the event is committed. */

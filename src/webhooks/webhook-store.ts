@@ -100,11 +100,6 @@ export interface WebhookStore {
    * Reschedules the event after a failure: it is due again at `nextTryAt`, and another one may be tried at `freeAt`.
    */
   putOff(event: DueEvent, nextTryAt: number, freeAt: number, outcome: DeliveryOutcome): Promise<void>;
-  /**
-   * Gives up at most `limit` events that have been due since before a time without an attempt: their receiver is down
-   * and has too many, or their application is disabled. Resolves to their number.
-   */
-  giveUpBefore(time: number, limit: number, now: number): Promise<number>;
   backlog(applicationId: string): Promise<WebhookBacklog>;
   /** Adds a test event for an application; resolves to its id, or undefined without an endpoint. */
   addTest(applicationId: string, now: number, audit: AuditEntry): Promise<string | undefined>;

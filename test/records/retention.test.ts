@@ -110,7 +110,7 @@ describe("startRetention()", () => {
     const retention = startRetention({
       calls,
       captures,
-      webhooks: { deleteBefore, giveUpBefore: async () => 0 },
+      webhooks: { deleteBefore },
       figures: { deleteBefore, merge: async () => {} },
       clock: async () => undefined,
       days: 1,

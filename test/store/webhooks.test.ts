@@ -17,7 +17,6 @@ import { applicationForTest, connectionForTest, createStoreFolder, NOW } from ".
 const K1 = keyForTest("k1");
 const K2 = keyForTest("k2");
 const sealer = createSealer(keyringForTest(K1));
-const DAY_MS = 86_400_000;
 const UNTIL = NOW + 30_000;
 const DELIVERED = { kind: "delivered", statusCode: 204, at: NOW } as const;
 const RETRYING = { kind: "retry", statusCode: undefined, at: NOW } as const;
@@ -191,20 +190,6 @@ describe.each(STORES)("$name", ({ createBed }) => {
       expect(event.type).toBe("connection.reauthorization_required");
       expect(JSON.parse(event.payload).data.reason).toBe("invalid_grant");
       expect((await store.webhooks.backlog(application.id)).waiting).toBe(1);
-    });
-
-    it("are given up when they were due for a week and nobody has tried them", async () => {
-      await store.applications.update(application.publicKey, { state: "DISABLED" }, NOW);
-      for (let user = 0; user < 45; user += 1) await put(`u${user}`);
-      await put("last", NOW + 1);
-      const sweep = (now: number) => store.webhooks.giveUpBefore(now - 7 * DAY_MS, 20, now);
-      expect(await sweep(NOW + 7 * DAY_MS)).toBe(0);
-      for (const given of [20, 20, 5, 0]) expect(await sweep(NOW + 7 * DAY_MS + 1)).toBe(given);
-      expect(await store.webhooks.backlog(application.id)).toEqual({ waiting: 1, oldestAt: NOW + 1 });
-      const filter = { applicationId: application.id, userId: undefined, providerName: undefined };
-      const noted = await store.webhooks.listDeliveries({ ...filter, beforePlace: undefined, limit: 100 });
-      expect(noted).toHaveLength(45);
-      expect(noted.at(-1)).toMatchObject({ userId: "u0", type: "connection.created", kind: "givenUp", attempts: 0 });
     });
 
     it("hold no token", async () => {
