@@ -90,9 +90,9 @@ async function update(
   const patch = clientPatchFrom(message, provider, isPatch ? fields : CLIENT_FIELDS);
   return change(administration, "Update", key, patch, (current) => {
     if (current !== undefined) requireCurrent({ isCurrent }, current);
-    else if (isPatch) throw noClient();
+    else if (!allowMissing) throw noClient();
     // It was deleted since it was read: creating it again would lose its secret.
-    else if (isCurrent !== undefined) throw new ChangedMeanwhileError();
+    else if (isKnown || isCurrent !== undefined) throw new ChangedMeanwhileError();
     return clientFrom(administration, key, patch, isPatch ? current : undefined);
   });
 }

@@ -74,7 +74,7 @@ async function removeEnded(folder: string, now: number): Promise<void> {
   for (const file of (await readdir(folder)).filter((each) => NAME.test(each)).map((name) => join(folder, name))) {
     // Another user's, under a strict umask, may not be read.
     const [endsAt] = await readLink(file).catch((error) => {
-      if (error.code !== "EACCES") throw error;
+      if (!isNotPermitted(error)) throw error;
       return ["0"] as const;
     });
     // One that is not whole may just be being written by another command, or was left by one that was killed.
@@ -89,13 +89,18 @@ async function readLink(file: string): Promise<readonly [endsAt: string, signatu
   return [endsAt, Buffer.from(signature, "base64url")];
 }
 
+/** EPERM is for another user's file in a folder with the sticky bit. */
+function isNotPermitted({ code }: NodeJS.ErrnoException): boolean {
+  return code === "EACCES" || code === "EPERM";
+}
+
 function nothingIfGone(error: NodeJS.ErrnoException): undefined {
   if (error.code !== "ENOENT") throw error;
 }
 
 /**
  * Consumes a link: resolves to the operator that it signs in; undefined when it was used, has expired or never existed.
- * Rejects as `onSignIn` does, or with EACCES, and then the link can be used again.
+ * Rejects as `onSignIn` does, or when the file may not be read or renamed, and then the link can be used again.
  */
 async function takeLink(
   { folder, tokens, onSignIn }: Pick<SignInOptions, "folder" | "tokens" | "onSignIn">,
@@ -160,7 +165,7 @@ const UNRECORDED =
 
 /** Answers 403 for a link that may not be read or removed, and 503 when the store refused; rethrows any other error. */
 function answerFailed(response: HttpResponse, error: unknown): void {
-  const isUnreadable = (error as NodeJS.ErrnoException).code === "EACCES";
+  const isUnreadable = isNotPermitted(error as NodeJS.ErrnoException);
   if (!isUnreadable && !isRefusedByStore(error)) throw error;
   answerPlain(response, isUnreadable ? 403 : 503, isUnreadable ? UNREADABLE : UNRECORDED);
 }

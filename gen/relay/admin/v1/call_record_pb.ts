@@ -194,7 +194,7 @@ export type CallRecord = Message<"relay.admin.v1.CallRecord"> & {
 
   /**
    * Why the capture cannot be shown; empty if it is shown, or there is none.
-   * Only where capture is.
+   * Only in GetCallRecord, for tokens with the role operator.
    *
    * @generated from field: string capture_problem = 24;
    */
@@ -381,7 +381,7 @@ export type CallRecordJson = {
 
   /**
    * Why the capture cannot be shown; empty if it is shown, or there is none.
-   * Only where capture is.
+   * Only in GetCallRecord, for tokens with the role operator.
    *
    * @generated from field: string capture_problem = 24;
    */
