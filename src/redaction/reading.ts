@@ -10,6 +10,9 @@ const [TRIPLET, LONG] = [3, 6] as const;
 /** Most letters that may be carried over an escape, besides those read since the one before. */
 const MOST_CARRIED = 64;
 
+/** Most letters of a match that ordinary text may have by chance. */
+const MOST_BY_CHANCE = 4;
+
 /** How far a reading has come. */
 interface Place {
   /** Of the automaton. */
@@ -123,12 +126,13 @@ export class Reading {
 
   #match(byte: number, start: number, end: number): void {
     const place = this.#place;
-    if ((byte === LF || byte === CR) && this.#automaton.follow(place.state, byte) === 0) {
+    // A secret may have line breaks of its own, or begin with a space.
+    if ((byte === LF || byte === CR) && !this.#hasBreak(byte)) {
       this.#breakLine(byte);
       return;
     }
     if (place.lineEnd !== 0) {
-      if (byte === 0x20 || byte === 0x09) return;
+      if ((byte === 0x20 || byte === 0x09) && this.#automaton.follow(0, byte) === 0) return;
       place.lineEnd = 0;
     }
     place.state = this.#automaton.next(place.state, canonical(byte));
@@ -139,6 +143,16 @@ export class Reading {
     place.otherState = this.#automaton.follow(place.otherState, canonical(byte));
     if (this.#automaton.ends[place.otherState] === this.#depthOf(place.otherState) && place.otherState !== 0)
       this.#found(place.otherStart, end);
+  }
+
+  /**
+   * Whether a text contains the line break here. Only of a short match the shorter ones that it ends with count as well:
+   * the line break does not use them up, so that looking at all would take quadratic time.
+   */
+  #hasBreak(byte: number): boolean {
+    const { state } = this.#place;
+    const isShort = this.#depthOf(state) <= MOST_BY_CHANCE;
+    return (isShort ? this.#automaton.next(state, byte) : this.#automaton.follow(state, byte)) !== 0;
   }
 
   /** Where the text in progress at a place begins; `end` when there is none. */

@@ -152,7 +152,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard(
     "redaction, base64 in lines",
-    ["if ((byte === LF || byte === CR) && this", "if (byte === LF - 9 && this"],
+    ["if ((byte === LF || byte === CR) && !this", "if (byte === LF - 9 && !this"],
     "redaction/spellings",
   ),
   guard(

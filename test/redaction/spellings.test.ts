@@ -224,6 +224,9 @@ describe("createRedactor()", () => {
     [["p😀ssw😀rd"], "p\\uD83D\\uDE00ssw\\uD83D\\uDE00rd", "[redacted]"],
     [["u0041tnbf_41bc", "Atnbf-second"], "\\u0041tnbf%5f41bc", "\\[redacted]"],
     [["gho_16C7e42F"], "%25252567ho_16C7e42F", "[redacted]"],
+    [["\nsecret of two\nlines"], "pzZ\nsecret of two\nlines", "pzZ[redacted]"],
+    [["\r\nsecret-two"], "Kc2\n\r\nsecret-two", "Kc2\n[redacted]"],
+    [[" 2JCbL6t4x"], "IDJ\n 2JCbL6t4x", "IDJ\n[redacted]"],
   ])("takes out each of %j that is written whole: %s", (secrets, text, expected) => {
     expect(createRedactor(secrets).text(text)).toBe(expected);
   });
