@@ -243,30 +243,33 @@ export class Reading {
   }
 
   /**
-   * The next reading. It takes over the text that was in progress before the escape, unless a longer one is in progress
-   * there: the same bytes preceded, or an escape that can also be read literally.
+   * The next reading. It takes over the texts that were in progress before the escape. Where one is in progress there
+   * already, the longest other one becomes its second candidate: an escape may also be read literally.
    */
   #goOn(): Reading {
     this.#next ??= new Reading(this.#automaton, this.#found, this.#undone + 1);
     const next = this.#next;
-    const { state, taken, lineEnd } = this.#before;
+    const { state, taken, lineEnd, otherState, otherStart } = this.#before;
     const depth = this.#depthOf(state);
     const place = next.#place;
-    if (place.state !== 0) {
-      if (depth > this.#depthOf(place.state) && depth > this.#depthOf(place.otherState)) {
-        place.otherState = state;
-        place.otherStart = this.#startOf(taken - depth);
-      }
-      return next;
-    }
+    if (place.state !== 0) next.#takeOther(state, this.#startOf(taken - depth));
     // Bounds the work: a secret may itself look like many escapes.
-    if (depth > taken - this.#lastUndone + MOST_CARRIED) return next;
-    for (let letter = taken - depth; letter < taken; letter++) {
-      next.#starts[place.taken++ & (next.#starts.length - 1)] = this.#startOf(letter);
+    else if (depth <= taken - this.#lastUndone + MOST_CARRIED) {
+      for (let letter = taken - depth; letter < taken; letter++) {
+        next.#starts[place.taken++ & (next.#starts.length - 1)] = this.#startOf(letter);
+      }
+      place.state = state;
+      place.lineEnd = lineEnd;
     }
-    place.state = state;
-    place.lineEnd = lineEnd;
+    next.#takeOther(otherState, otherStart);
     return next;
+  }
+
+  #takeOther(state: number, start: number): void {
+    const place = this.#place;
+    if (state === place.state || this.#depthOf(state) <= this.#depthOf(place.otherState)) return;
+    place.otherState = state;
+    place.otherStart = start;
   }
 }
 

@@ -224,6 +224,8 @@ describe("createRedactor()", () => {
     [["p😀ssw😀rd"], "p\\uD83D\\uDE00ssw\\uD83D\\uDE00rd", "[redacted]"],
     [["u0041tnbf_41bc", "Atnbf-second"], "\\u0041tnbf%5f41bc", "\\[redacted]"],
     [["gho_16C7e42F"], "%25252567ho_16C7e42F", "[redacted]"],
+    [['a"bcdefghijk'], "100%4a\\u0022bcdefghijk", "100%4[redacted]"],
+    [['a<b"cdefgh'], '100%4a\\\\u003cb\\\\\\"cdefgh', "100%4[redacted]"],
     [["\nsecret of two\nlines"], "pzZ\nsecret of two\nlines", "pzZ[redacted]"],
     [["\r\nsecret-two"], "Kc2\n\r\nsecret-two", "Kc2\n[redacted]"],
     [[" 2JCbL6t4x"], "IDJ\n 2JCbL6t4x", "IDJ\n[redacted]"],
