@@ -171,11 +171,14 @@ const HTML_ESCAPES: ReadonlyArray<Readonly<Record<string, string>>> = [
   /* Mustache */ { ...NAMES, "'": "&#39;", "`": "&#x60;", "=": "&#x3D;", "/": "&#x2F;" },
 ];
 
-/** In JSON, also with its slashes escaped, and in ASCII. */
+/**
+ * In JSON, also with its slashes escaped, and in ASCII. Not a slash at the beginning: the backslash before it may belong
+ * to an escaped backslash, which must stay whole.
+ */
 function jsonForms(secret: string): string[] {
   const json = JSON.stringify(secret).slice(1, -1);
   const hexOf = (unit: string) => unit.charCodeAt(0).toString(16).padStart(4, "0");
-  return [json, json.replaceAll("/", "\\/"), json.replace(/[^\x20-\x7e]/g, (unit) => `\\u${hexOf(unit)}`)];
+  return [json, json.replace(/(?!^)\//g, "\\/"), json.replace(/[^\x20-\x7e]/g, (unit) => `\\u${hexOf(unit)}`)];
 }
 
 /** UTF-16 without the last zero byte, so that it occurs in either byte order. */

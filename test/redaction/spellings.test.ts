@@ -210,6 +210,11 @@ describe("createRedactor()", () => {
     expect(createRedactor([secret]).text(text)).toBe('{"a":"[redacted]"}');
   });
 
+  it("leaves JSON valid where a backslash precedes a secret that begins with a slash", () => {
+    const secret = "/a14u\\\\x0u";
+    expect(createRedactor([secret]).text(JSON.stringify([`\\${secret}`]))).toBe('["\\\\[redacted]"]');
+  });
+
   it("counts no letter of an escape as a backslash at the end of a secret", () => {
     const text = '{"a":"password\\n","b":"password\\t"}';
     expect(createRedactor(["password\\\\"]).text(text)).toBe(text);
