@@ -37,7 +37,7 @@ export function* checkCall(
 ): Steps<CheckedCall> {
   if (description.passed !== undefined) return checkPassed(description);
   const decided = decideHeaders(description.headers);
-  const contentType = decided.forwarded.find(([name]) => name.toLowerCase() === "content-type");
+  const contentType = decided.forwarded.find(([name]) => CONTENT_TYPE.test(name));
   const body = yield* bodyFromCall({
     method: description.method,
     payload: payloadOf(description),
@@ -100,9 +100,12 @@ function short(json: Uint8Array, field: string): Uint8Array {
   throw formatError(`${field} is too long for a query: more than ${MAX_QUERY_BYTES} bytes.`);
 }
 
+/** Many servers take `content_type` for `content-type`, see `headerMeant()`. */
+const CONTENT_TYPE = /^content[-_]type$/i;
+
 /** Leaves a single content-type: that of the body that is sent. */
 function withContentType(headers: CheckedCall["headers"], contentType: string | undefined): CheckedCall["headers"] {
-  const others = headers.filter(([name]) => name.toLowerCase() !== "content-type");
+  const others = headers.filter(([name]) => !CONTENT_TYPE.test(name));
   return contentType === undefined ? others : [...others, ["content-type", contentType]];
 }
 

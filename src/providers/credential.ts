@@ -134,8 +134,6 @@ function parameterName(part: string): string {
 interface DecidedHeaders {
   /** Headers for the provider, with names as written; no name occurs twice. */
   readonly forwarded: HeaderPairs;
-  /** `x-pinc-response-data-at`, not forwarded: which part of the envelope the JSON route returns. */
-  readonly responseDataAt: string | undefined;
   /** `x-payload-type`, not forwarded. */
   readonly payloadType: string | undefined;
 }
@@ -148,8 +146,9 @@ const MAX_HEADER_LENGTH = 8192;
 /** Begins with a letter or digit: `__proto__` is a member of every object, and no API has such a field. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 const VALUE = /^[\t\x20-\x7e]*$/;
-const RESPONSE_DATA_AT = "x-pinc-response-data-at";
 const PAYLOAD_TYPE = "x-payload-type";
+/** Meant for the relay itself, never forwarded. */
+const CONSUMED = new Set(["x-pinc-response-data-at", PAYLOAD_TYPE]);
 
 /**
  * Fields that a caller may not set (RFC 9110 section 7.6.1; threats H01-H22). They are dropped, not refused. Only the
@@ -177,15 +176,14 @@ export function decideHeaders(pairs: HeaderPairs): DecidedHeaders {
   for (const [name, value] of pairs) {
     checkField(name, value);
     length += name.length + value.length;
-    const key = name.toLowerCase();
-    const meant = headerMeant(key);
+    const meant = headerMeant(name.toLowerCase());
     if (isDroppedHeader(meant)) continue;
     if (seen.has(meant)) throw formatError(`headers contains ${name} twice; send it once.`);
     seen.set(meant, value.trim());
-    if (key !== RESPONSE_DATA_AT && key !== PAYLOAD_TYPE) forwarded.push([name, value.trim()]);
+    if (!CONSUMED.has(meant)) forwarded.push([name, value.trim()]);
   }
   if (length > MAX_HEADER_LENGTH) throw headersTooLong();
-  return { forwarded, responseDataAt: seen.get(RESPONSE_DATA_AT), payloadType: seen.get(PAYLOAD_TYPE) };
+  return { forwarded, payloadType: seen.get(PAYLOAD_TYPE) };
 }
 
 /** Error for headers that are longer than {@link decideHeaders} allows. */

@@ -38,7 +38,7 @@ const dropped = [
 
 describe("decideHeaders()", () => {
   it("forwards nothing for nothing", () => {
-    expect(decideHeaders([])).toEqual({ forwarded: [], responseDataAt: undefined, payloadType: undefined });
+    expect(decideHeaders([])).toEqual({ forwarded: [], payloadType: undefined });
   });
 
   it.each(dropped.map((names) => [names]))("drops %j", (names) => {
@@ -60,17 +60,16 @@ describe("decideHeaders()", () => {
     expect(namesOf(...names, ...alike)).toEqual([...names, ...alike]);
   });
 
-  it("consumes the special headers in any case", () => {
+  it.each([
+    ["X-Pinc-Response-Data-At", "x-payload-type"],
+    ["x_pinc_response_data_at", "X_Payload_Type"],
+  ])("consumes the special headers, also as %s", (dataAt, payloadType) => {
     const pairs = [
-      ["X-Pinc-Response-Data-At", " rows.0.data "],
-      ["x-payload-type", "file"],
+      [dataAt, " rows.0.data "],
+      [payloadType, "file"],
       ["X-A", "1"],
     ] as const;
-    expect(decideHeaders(pairs)).toEqual({
-      forwarded: [["X-A", "1"]],
-      responseDataAt: "rows.0.data",
-      payloadType: "file",
-    });
+    expect(decideHeaders(pairs)).toEqual({ forwarded: [["X-A", "1"]], payloadType: "file" });
   });
 
   it("trims values and keeps the space and TAB within", () => {

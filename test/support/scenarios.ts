@@ -224,6 +224,17 @@ export const SCENARIOS: readonly Scenario[] = [
     ),
   },
   {
+    name: "content_type, which is content-type",
+    to: "/echo",
+    call: { method: "POST", payload: { a: "b c" }, headers: { Content_Type: "application/x-www-form-urlencoded" } },
+    row: json(
+      expect.objectContaining({
+        headers: expect.arrayContaining([["content-type", "application/x-www-form-urlencoded"]]),
+        body: "a=b+c",
+      }),
+    ),
+  },
+  {
     name: "the bytes of the body",
     to: "/image",
     outer: { responseMode: "RESPONSE_MODE_BODY" },

@@ -40,8 +40,11 @@ async function answerCall(options: RestOptions, exchange: Exchange): Promise<voi
 }
 
 function dataAtFrom({ headers }: CallDescription): string | undefined {
-  return headers.find(([name]) => name.toLowerCase() === "x-pinc-response-data-at")?.[1].trim();
+  return headers.find(([name]) => RESPONSE_DATA_AT.test(name))?.[1].trim();
 }
+
+/** With `_` as well: see `headerMeant()`. */
+const RESPONSE_DATA_AT = /^x[-_]pinc[-_]response[-_]data[-_]at$/i;
 
 function answerOutcome(
   options: RestOptions,
