@@ -7,6 +7,7 @@ import type { Redactor } from "../redaction/redact.js";
 import { headerValue, listValue } from "../upstream/exchange.js";
 import type { UpstreamAnswer } from "../upstream/request.js";
 import { type Room, requireRoom } from "./budget.js";
+import type { CheckedCall } from "./call.js";
 import type { Answer, AnswerData, AnswerHead } from "./outcome.js";
 import {
   BYTE_ORDER_MARK_BYTES,
@@ -70,16 +71,19 @@ function asItIs(value: string): string {
  *
  * A caller could assemble a token from such parts, none of which contains the whole of it. Masking possible parts would
  * be worse: a caller could request ranges of its own text and learn for each guess whether it is part of the token.
+ * An answer to HEAD has no text.
  */
 export function isPartOfText(
-  asked: ReadonlyArray<readonly [name: string, value: string]>,
+  asked: Pick<CheckedCall, "method" | "headers">,
   { statusCode, rawHeaders }: Omit<UpstreamAnswer, "body">,
 ): boolean {
+  if (asked.method === "HEAD") return false;
   const range = headerValue(rawHeaders, "content-range");
   if (statusCode > 299 || (statusCode !== 206 && range === "")) return false;
   const mediaType = parseMediaType(headerValue(rawHeaders, "content-type"));
   const ofBytes = mediaType.essence === "multipart/byteranges" || BYTES.test(range);
-  if (!ofBytes && !asked.some(([name, value]) => name.toLowerCase() === "range" && BYTES.test(value))) return false;
+  if (!ofBytes && !asked.headers.some(([name, value]) => name.toLowerCase() === "range" && BYTES.test(value)))
+    return false;
   return mayBeJson(mediaType) || isTextType(mediaType) || /^(?:multipart|message)\//.test(mediaType.essence);
 }
 

@@ -149,7 +149,7 @@ async function attempt<Answer extends UpstreamAnswer>(
     return { heard: { ...trace.head, body: createChunks() }, answer: undefined, failure: error, secrets };
   }
   noteAnswered(trace, answer.statusCode);
-  if (!isPartOfText(checked.headers, answer)) return { heard: answer, answer, failure: undefined, secrets };
+  if (!isPartOfText(checked, answer)) return { heard: answer, answer, failure: undefined, secrets };
   sender.discard(answer);
   throw formatError(
     "The provider sent only part of a text, which cannot be searched for the token. Leave out headers.Range, or whatever else asks for a part.",

@@ -29,7 +29,7 @@ beforeAll(async () => {
         ...(type === "" ? [] : [`Content-Type: ${type}`]),
         `Content-Length: ${part.length}`,
         "",
-        part,
+        head.startsWith("HEAD") ? "" : part,
       ].join("\r\n"),
     );
   });
@@ -98,6 +98,14 @@ describe("a caller's Range", () => {
     });
     // Of other units a provider makes what it likes: lists, mostly.
     expect((await rest(callOf("application/json", "items=0-24")))["statusCode"]).toBe(200);
+  });
+
+  it("gets an answer to HEAD, which has no part of anything", async () => {
+    for (const [protocol, call] of [...callers, ...streamCallers]) {
+      const asked = callOf("application/json", "bytes=0-3");
+      const answer = await call({ ...asked, call: { ...asked.call, method: "HEAD" } });
+      expect("head" in answer ? answer.head : answer, protocol).toMatchObject({ statusCode: 206 });
+    }
   });
 
   it("leaves the provider's socket in order when its answer is refused", async () => {

@@ -201,7 +201,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   guard("redaction, what is kept back is bounded", ["came - begun > reading.maxKept", "false"], "redaction/work"),
   guard(
     "redaction: no part of a text by Range",
-    ["if (!isPartOfText(checked.headers, answer)) return", "return"],
+    ["if (!isPartOfText(checked, answer)) return", "return"],
     "call/range",
   ),
   guard("redaction: no part of a text by another name", ["|| BYTES.test(range);", "|| false;"], "call/range"),
