@@ -23,5 +23,5 @@ export interface WebhookEvent {
  * @throws Error when the signature or the timestamp is wrong.
  */
 export function verifyWebhook(secret: string, body: string, headers: Readonly<Record<string, unknown>>): WebhookEvent {
-  return new Webhook(secret).verify(body, headers as Record<string, string>) as WebhookEvent;
+  return new Webhook(secret.trimEnd()).verify(body, headers as Record<string, string>) as WebhookEvent;
 }

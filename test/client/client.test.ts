@@ -69,6 +69,15 @@ describe("createRelayClient()", () => {
   });
 });
 
+describe("createCallToken()", () => {
+  it("takes a key with the line break at the end of its file", async () => {
+    const { publicKey, privateKey } = application;
+    const callToken = await createCallToken({ publicKey, privateKey: `${privateKey}\r\n`, userId: "ada" });
+    const client = createRelayClient({ url: harness.url, publicKey, callToken });
+    expect(await client.account("ada", "sandbox").call({ url: `${api}/me` })).toMatchObject({ status: 200 });
+  });
+});
+
 describe("account.call()", () => {
   it("gives the provider's answer as plain data", async () => {
     const headers = { "X-Pinc-Response-Data-At": "rows.0.data" };
@@ -250,6 +259,7 @@ describe("signUser()", () => {
     await harness.connect(signed, "grüße");
     const query = { user_id: "grüße", public_key: signed.publicKey };
     const userSignature = await signUser(signed.privateKey, "grüße");
+    expect(await signUser(`${signed.privateKey}\n`, "grüße")).toBe(userSignature);
     const url = `${harness.url}/oauth/connections?${new URLSearchParams({ ...query, user_signature: userSignature })}`;
     expect((await fetch(url)).status).toBe(200);
   });
@@ -288,6 +298,7 @@ describe("verifyWebhook()", () => {
       type: "connection.created",
       data: { user_id: "dora", provider_name: "sandbox" },
     });
+    expect(verifyWebhook(`${secret}\n`, body, headers)).toHaveProperty("type", "connection.created");
     expect(() => verifyWebhook(secret, body.replace("dora", "carl"), headers)).toThrow(/signature/i);
   });
 });
