@@ -141,10 +141,10 @@ interface Row extends Partial<Omit<CallAnswer, "status">> {
 /**
  * Creates a client. It opens no connections and has no state except its options.
  *
- * @throws TypeError for a url that is none, and for a private key or call token that no header can hold.
+ * @throws TypeError for a url that is none of a relay, and for a private key or call token that no header can hold.
  */
 export function createRelayClient(given: RelayClientOptions): RelayClient {
-  const url = new URL(given.url).href.replace(/\/+$/, "");
+  const url = addressFrom(given.url);
   const options = { ...given, ...secretFrom(given, "privateKey"), ...secretFrom(given, "callToken"), url };
   const { publicKey, url: base } = options;
   const viaFor = (provider: string) => (host: string) => `${base}/via/${encodeURIComponent(provider)}/${host}`;
@@ -177,6 +177,14 @@ export function createRelayClient(given: RelayClientOptions): RelayClient {
       return resultFrom(await ask(options, "DELETE", path, { isSafe: true }));
     },
   };
+}
+
+/** Without a slash at its end. Checked here, because the error of `fetch` quotes a password in it. */
+function addressFrom(text: string): string {
+  const { protocol, username, password, search, hash, href } = new URL(text);
+  const isRelays = /^https?:$/.test(protocol) && username + password + search + hash === "";
+  if (!isRelays) throw new TypeError("url must be http(s)://host[:port][/path].");
+  return href.replace(/[/?#]+$/, "");
 }
 
 /** A value of a header (RFC 9110 section 5.5). */

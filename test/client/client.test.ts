@@ -61,6 +61,15 @@ describe("createRelayClient()", () => {
     }
   });
 
+  it.each(["localhost:8080", "ftp://relay.example", "https://user:CANARY@relay.example", "https://relay.example?a#b"])(
+    "refuses %s as the url of a relay",
+    (url) => {
+      expect(() => createRelayClient(options({ url }))).toThrow(
+        new TypeError("url must be http(s)://host[:port][/path]."),
+      );
+    },
+  );
+
   it("takes a key with the line break at the end of its file", async () => {
     const client = createRelayClient(options({ privateKey: `${application.privateKey}\r\n` }));
     expect(await client.connections("ada")).toHaveLength(1);
