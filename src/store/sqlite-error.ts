@@ -43,11 +43,14 @@ export function openErrorFrom(file: string, error: unknown): StoreOpenError {
   return new StoreOpenError(file, openProblemOf(error), { cause: error });
 }
 
+/** SQLite makes room in its index at once, and has a code of its own when there is none. */
+const DISK_FULL: ReadonlySet<unknown> = new Set(["SQLITE_FULL", "SQLITE_IOERR_SHMSIZE", "ENOSPC"]);
+
 function openProblemOf(error: unknown): string {
   const code = (error as { code?: unknown }).code;
   if (code === "SQLITE_NOTADB") return "is not a SQLite database; check RELAY_DATABASE";
   if (isBusy(error)) return "is locked by another process; stop that process, or wait for it, and start again";
-  if (code === "SQLITE_FULL" || code === "ENOSPC") return "cannot be written: its disk is full; make room there";
+  if (DISK_FULL.has(code)) return "cannot be written: its disk is full; make room there";
   return `cannot be opened (${typeof code === "string" ? code : "unknown error"}); check its path, its folder and its owner`;
 }
 

@@ -75,7 +75,8 @@ describe("openErrorFrom()", () => {
       "Database /x: cannot be opened (SQLITE_CANTOPEN); check its path, its folder and its owner",
     );
     expect(openErrorFrom("/x", sqliteError("SQLITE_BUSY")).message).toContain("is locked by another process");
-    expect(openErrorFrom("/x", sqliteError("SQLITE_FULL")).message).toContain("disk is full");
+    for (const code of ["SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"])
+      expect(openErrorFrom("/x", sqliteError(code)).message).toContain("disk is full");
     expect(openErrorFrom("/x", new Error("CANARY")).message).toContain("cannot be opened (unknown error)");
   });
 });
