@@ -201,7 +201,7 @@ function keyFromTexts(texts: readonly string[] | undefined): ConnectionKey | und
 
 /** The message of a connection, as of `now` (milliseconds since the epoch). */
 export function messageFromConnection(connection: ConnectionSummary, now: number): ConnectionMessage {
-  const { state, reason } = shownStateOf(connection, now);
+  const { state, reason, expiresAt } = shownStateOf(connection, now);
   const time = (ms: number | undefined) => (ms === undefined ? undefined : timestampFromMs(ms));
   return create(ConnectionSchema, {
     publicKey: connection.publicKey,
@@ -215,7 +215,7 @@ export function messageFromConnection(connection: ConnectionSummary, now: number
     originParameters: { ...connection.originParameters },
     createTime: time(connection.createdAt),
     updateTime: time(connection.updatedAt),
-    expireTime: time(connection.expiresAt),
+    expireTime: time(expiresAt),
     refreshFailureCount: connection.failCount,
     lastRefreshFailureTime: time(connection.lastFailedAt),
     lastRefreshFailure: connection.lastErrorClass ?? "",

@@ -59,8 +59,7 @@ function verdictText({ isAllowed, rule }: NonNullable<Explanation["egress"]>): s
 }
 
 function connectionText(connection: NonNullable<Explanation["connection"]>): string {
-  const { state, reason } = toldStateOf(connection, Date.now());
-  const { expiresAt } = connection;
+  const { state, reason, expiresAt } = toldStateOf(connection, Date.now());
   const end = expiresAt === undefined ? "token expires: unknown" : `token expires ${new Date(expiresAt).toISOString()}`;
   return `${reason === undefined ? state : `${state} (${reason})`}, ${end}`;
 }

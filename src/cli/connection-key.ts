@@ -40,7 +40,7 @@ export function noConnection(): Error {
 
 /** A connection as JSON. An allow-list of members, so that a token can never be among them. */
 export function jsonFromConnection(connection: Connection) {
-  const { state, reason } = toldStateOf(connection, Date.now());
+  const { state, reason, expiresAt } = toldStateOf(connection, Date.now());
   return {
     user: connection.userId,
     provider: connection.providerName,
@@ -52,7 +52,7 @@ export function jsonFromConnection(connection: Connection) {
     nextTryAt: timeFrom(connection.nextTryAt),
     failingSince: timeFrom(connection.failCount > 0 ? connection.trouble?.since : undefined),
     tokenRefusedSince: timeFrom(connection.refreshToken === undefined ? connection.trouble?.since : undefined),
-    expiresAt: timeFrom(connection.expiresAt),
+    expiresAt: timeFrom(expiresAt),
     hasRefreshToken: connection.refreshToken !== undefined,
     scope: connection.scope,
     tokenType: connection.tokenType,

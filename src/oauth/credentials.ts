@@ -73,7 +73,13 @@ export function obtainedAtOf(kind: ConnectionKind, now: number): number {
 }
 
 /** Whether a connection's secret values have not been exchanged for a token yet. */
-export function isUnfetched({ obtainedAt, refreshToken }: Pick<Connection, "obtainedAt" | "refreshToken">): boolean {
+export function isUnfetched({
+  obtainedAt,
+  refreshToken,
+}: {
+  readonly obtainedAt: number;
+  readonly refreshToken: unknown;
+}): boolean {
   return obtainedAt === 0 && refreshToken !== undefined;
 }
 

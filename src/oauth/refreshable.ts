@@ -1,6 +1,7 @@
 import { RelayError } from "../model/errors.js";
 import type { Breaker, ClientHolds } from "./breaker.js";
 import { type Connection, type ConnectionState, isAhead, MAX_BACKOFF_MS } from "./connection.js";
+import { isUnfetched } from "./credentials.js";
 import type { RefreshPlace, RegisteredClient } from "./oauth-client.js";
 
 /** What is needed to tell whether a refresh could begin. */
@@ -111,6 +112,8 @@ interface ToldState {
   readonly state: ConnectionState;
   /** Why the user must connect again; undefined while the state is ACTIVE. */
   readonly reason: string | undefined;
+  /** When the access token ends, milliseconds since the epoch; undefined when unknown, or when there is none yet. */
+  readonly expiresAt: number | undefined;
 }
 
 /**
@@ -125,7 +128,8 @@ export function toldStateOf(
   },
   now: number,
 ): ToldState {
-  const { state, stateReason, refreshToken } = connection;
+  const { state, stateReason: reason, refreshToken } = connection;
+  const expiresAt = isUnfetched(connection) ? undefined : connection.expiresAt;
   const isOver = state === "ACTIVE" && refreshToken === undefined && decideFreshness(connection, now) === "ended";
-  return isOver ? { state: "REAUTHORIZATION_REQUIRED", reason: "expired" } : { state, reason: stateReason };
+  return isOver ? { state: "REAUTHORIZATION_REQUIRED", reason: "expired", expiresAt } : { state, reason, expiresAt };
 }

@@ -92,7 +92,13 @@ describe("relay connection put", () => {
       generateKeyPairSync("ec", { namedCurve }).privateKey.export({ type: "pkcs8", format: "pem" }).toString();
     const input = inputOf(pemOn("P-256"));
     expect(await folder.json(args, { input, env })).toMatchObject({
-      ...{ state: "ACTIVE", tokenType: "jwt_bearer", originParameters: { issuer: "ada" }, hasRefreshToken: true },
+      ...{
+        state: "ACTIVE",
+        tokenType: "jwt_bearer",
+        expiresAt: null,
+        originParameters: { issuer: "ada" },
+        hasRefreshToken: true,
+      },
     });
     const wrong = pemOn("P-384");
     const refused = await folder.run(args, { input: inputOf(wrong), env });

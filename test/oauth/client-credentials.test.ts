@@ -137,6 +137,13 @@ describe.each(
     const key = keyOf(`ada-${protocol}`);
     const put = await connections.putConnection({ ...key, ...own() });
     expect(put).toMatchObject({ hasRefreshToken: true, originParameters: { client_id: client.client_id } });
+    expect(put.expireTime).toBeUndefined();
+    const query = new URLSearchParams({ user_id: key.userId, public_key: application.publicKey });
+    const headers = { authorization: `Bearer ${application.privateKey}` };
+    const listed = await fetch(`${harness.url}/oauth/connections?${query}`, { headers });
+    expect(await listed.json()).toEqual({
+      connections: [expect.not.objectContaining({ expireTime: expect.anything() })],
+    });
     const before = tokenRequests();
     for (let at = 0; at < 3; at++) expect(await callAs(key.userId)).toMatchObject({ statusCode: 200 });
     expect(tokenRequests() - before).toBe(1);

@@ -122,7 +122,7 @@ function namesOf({ catalog }: AuthorizationOptions, providerName: string): reado
 
 /** Copies an allow-list of members, so that a token can never be among them. */
 function messageFromConnection(connection: Connection, now: number): ConnectionMessage {
-  const { state, reason } = toldStateOf(connection, now);
+  const { state, reason, expiresAt } = toldStateOf(connection, now);
   const time = (ms: number | undefined) => (ms === undefined ? undefined : timestampFromMs(ms));
   return create(ConnectionSchema, {
     providerName: connection.providerName,
@@ -132,7 +132,7 @@ function messageFromConnection(connection: Connection, now: number): ConnectionM
     originParameters: { ...connection.originParameters },
     createTime: time(connection.createdAt),
     updateTime: time(connection.updatedAt),
-    expireTime: time(connection.expiresAt),
+    expireTime: time(expiresAt),
     refreshFailureCount: connection.failCount,
     lastRefreshFailureTime: time(connection.lastFailedAt),
     refreshFailingTime: time(connection.failCount > 0 ? connection.trouble?.since : undefined),
