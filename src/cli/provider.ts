@@ -89,7 +89,7 @@ function addProviderShow(group: Command): void {
   addCommand(group, {
     usage: "show <name>",
     about: "Show one provider, by name or alias. With --json, prints a definition from which to start your own.",
-    examples: ["relay provider show github", "relay provider show github --json > providers/github.json"],
+    examples: ["relay provider show github", "relay provider show github --json > my-github.json"],
   }).action(showProvider);
 }
 
