@@ -12,7 +12,8 @@ function told(patch: object) {
     refreshToken: undefined,
     obtainedAt: 0,
   } as const;
-  return toldStateOf({ ...connection, expiresAt: HOUR, ...patch }, HOUR);
+  const { state, reason } = toldStateOf({ ...connection, expiresAt: HOUR, ...patch }, HOUR);
+  return { state, reason };
 }
 
 describe("toldStateOf()", () => {
