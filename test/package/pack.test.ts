@@ -96,7 +96,7 @@ describe("the service's package", () => {
     async () => {
       const cwd = await project("operator", service);
       const module = join(cwd, "node_modules/provider-call-relay/dist/src/admin/console-handler.js");
-      const names = ["", "main.js", "console.css", "icon.svg", "lit-html.js", "live-view.js"];
+      const names = ["", "console.js", "console.css", "icon.svg", "lit-html.js", "live-view.js"];
       const program = `const { createConsoleHandler } = await import(${JSON.stringify(module)});
         const handle = createConsoleHandler();
         for (const name of ${JSON.stringify(names)}) {
