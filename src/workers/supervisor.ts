@@ -164,8 +164,8 @@ type Started = ServiceUrls | number;
 /** The workers of one service, until `stop()`. */
 class Supervisor {
   readonly #options: SupervisorOptions;
-  /** All workers that have not ended: starting, serving or stopping. */
-  readonly #living = new Set<Worker>();
+  /** All workers that have not ended, and whether they have ever served. */
+  readonly #living = new Map<Worker, { hasServed: boolean }>();
   readonly #serving = new Map<Worker, Life>();
   readonly #starting = new Set<Promise<Started>>();
   readonly #metrics = createWorkerMetrics();
@@ -220,13 +220,15 @@ class Supervisor {
     worker.on("error", () => {});
     // fork() throws for want of memory; where processes or descriptors are exhausted, it reports that later.
     if (worker.process.pid === undefined) throw (await once(worker, "error"))[0];
-    this.#living.add(worker);
+    const life = { hasServed: false };
+    this.#living.set(worker, life);
     worker.once("exit", () => this.#living.delete(worker));
     const urls = await startedUrls(worker);
     if (urls === undefined) {
       this.#noteEnd(worker, 0);
       return exitCodeOf(worker);
     }
+    life.hasServed = true;
     this.#serving.set(worker, { startedAt: performance.now(), generation });
     this.#metrics.add(worker);
     worker.once("exit", () => this.#onExit(worker));
@@ -249,7 +251,7 @@ class Supervisor {
   async stop(): Promise<number> {
     this.#options.logger.info({ workers: this.#living.size }, "stopping");
     this.#stopping.abort();
-    const codes = await Promise.all([...this.#living].map((worker) => this.#end(worker, 0)));
+    const codes = await Promise.all([...this.#living.keys()].map((worker) => this.#end(worker, 0)));
     return codes.every((code) => code === 0) ? 0 : 1;
   }
 
@@ -282,6 +284,7 @@ class Supervisor {
   /** Stops a worker; resolves to its exit code. */
   async #end(worker: Worker, quietMs: number): Promise<number> {
     const isServing = this.#serving.delete(worker);
+    const life = this.#living.get(worker);
     if (worker.isDead()) return exitCodeOf(worker);
     // A starting worker may not listen to messages yet.
     if (!isServing || !send(worker, { type: "stop", quietMs })) worker.process.kill("SIGTERM");
@@ -289,8 +292,9 @@ class Supervisor {
     // Not once() of node:events, which rejects when a message cannot be sent to a worker that has just died.
     await new Promise((ended) => worker.once("exit", ended));
     clearTimeout(killer);
-    const { signalCode } = worker.process;
-    return this.isStopping && STOP_SIGNALS.has(signalCode) ? 0 : exitCodeOf(worker);
+    // One that has not served has nothing to finish. Told a second time, with its whole group of processes, it ends at once.
+    const isClean = STOP_SIGNALS.has(worker.process.signalCode) || life?.hasServed === false;
+    return this.isStopping && isClean ? 0 : exitCodeOf(worker);
   }
 
   #onExit(worker: Worker): void {
