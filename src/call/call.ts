@@ -2,7 +2,7 @@ import type { CallerProof } from "../applications/caller.js";
 import type { Steps } from "../lib/turns.js";
 import type { CallerSignal } from "../model/caller-signal.js";
 import { formatError } from "../model/errors.js";
-import { decideHeaders } from "../providers/credential.js";
+import { decideHeaders, findHeader } from "../providers/credential.js";
 import type { TraceContext } from "../telemetry/call-spans.js";
 import type { StreamedBody } from "../upstream/request.js";
 import { type BodyInput, bodyFromCall } from "./body.js";
@@ -37,7 +37,7 @@ export function* checkCall(
 ): Steps<CheckedCall> {
   if (description.passed !== undefined) return checkPassed(description);
   const decided = decideHeaders(description.headers);
-  const contentType = decided.forwarded.find(([name]) => CONTENT_TYPE.test(name));
+  const contentType = findHeader(decided.forwarded, "content-type");
   const body = yield* bodyFromCall({
     method: description.method,
     payload: payloadOf(description),
@@ -52,9 +52,11 @@ export function* checkCall(
     description.queryString === undefined
       ? []
       : queryFromJson(short(description.queryString, "queryString"), description.explodeArrays);
+  // There is a single content-type: that of the body that is sent.
+  const others = decided.forwarded.filter((field) => field !== contentType);
   return {
     method: body.method,
-    headers: withContentType(decided.forwarded, body.contentType),
+    headers: body.contentType === undefined ? others : [...others, ["content-type", body.contentType]],
     body: body.body,
     query: body.query.length === 0 ? query : [...query, ...body.query],
     answerAs: body.answerAs,
@@ -98,15 +100,6 @@ function payloadOf({ method, payload }: CallDescription): Uint8Array | undefined
 function short(json: Uint8Array, field: string): Uint8Array {
   if (json.length <= MAX_QUERY_BYTES) return json;
   throw formatError(`${field} is too long for a query: more than ${MAX_QUERY_BYTES} bytes.`);
-}
-
-/** Many servers take `content_type` for `content-type`, see `headerMeant()`. */
-const CONTENT_TYPE = /^content[-_]type$/i;
-
-/** Leaves a single content-type: that of the body that is sent. */
-function withContentType(headers: CheckedCall["headers"], contentType: string | undefined): CheckedCall["headers"] {
-  const others = headers.filter(([name]) => !CONTENT_TYPE.test(name));
-  return contentType === undefined ? others : [...others, ["content-type", contentType]];
 }
 
 /**

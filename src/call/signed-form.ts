@@ -1,6 +1,6 @@
 import { formatError, RelayError } from "../model/errors.js";
 import { holdsProtocolParameter } from "../oauth/signature.js";
-import { headerMeant } from "../providers/credential.js";
+import { findHeader } from "../providers/credential.js";
 import type { StreamedBody } from "../upstream/request.js";
 import type { Call, CheckedCall } from "./call.js";
 import { URLENCODED } from "./urlencoded.js";
@@ -23,7 +23,7 @@ function isForm({ headers }: CheckedCall): boolean {
 }
 
 function headerOf(headers: CheckedCall["headers"], wanted: string): string {
-  return headers.find(([name]) => headerMeant(name.toLowerCase()) === wanted)?.[1] ?? "";
+  return findHeader(headers, wanted)?.[1] ?? "";
 }
 
 /** The body where the signature covers it; undefined for a body that is not a form. */

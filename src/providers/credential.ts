@@ -199,6 +199,11 @@ export function headerMeant(name: string): string {
   return name.includes("_") ? name.replaceAll("_", "-") : name;
 }
 
+/** The first header that means this one, if there is any. @param wanted lower-case. */
+export function findHeader(headers: HeaderPairs, wanted: string): HeaderPairs[number] | undefined {
+  return headers.find(([name]) => headerMeant(name.toLowerCase()) === wanted);
+}
+
 /** Whether a caller may never set a header. @param name lower-case. */
 export function isDroppedHeader(name: string): boolean {
   return DROPPED.has(name) || DROPPED_PREFIX.test(name);

@@ -3,6 +3,7 @@ import { isGone, type Outcome, statusCodeOf } from "../../call/outcome.js";
 import type { Performed, Relay } from "../../call/relay.js";
 import type { PathHandler } from "../../http/dispatch.js";
 import { answerPlain, endWith, hasContent, jsonFields } from "../../http/exchange.js";
+import { findHeader } from "../../providers/credential.js";
 import { type Body, bodyFromOutcome, largeBodyOf } from "./envelope.js";
 import { answerPreflight, type BrowserOrigins, corsFieldsFor } from "./preflight.js";
 import { type CallReaderOptions, type Exchange, originOf, readCall } from "./read-call.js";
@@ -40,11 +41,8 @@ async function answerCall(options: RestOptions, exchange: Exchange): Promise<voi
 }
 
 function dataAtFrom({ headers }: CallDescription): string | undefined {
-  return headers.find(([name]) => RESPONSE_DATA_AT.test(name))?.[1].trim();
+  return findHeader(headers, "x-pinc-response-data-at")?.[1].trim();
 }
-
-/** With `_` as well: see `headerMeant()`. */
-const RESPONSE_DATA_AT = /^x[-_]pinc[-_]response[-_]data[-_]at$/i;
 
 function answerOutcome(
   options: RestOptions,
