@@ -274,12 +274,6 @@ export function plainAddress(address: string): string {
 /** A body up to so many times the limit is still read and discarded, so that the caller gets the answer. */
 export const DRAIN_FACTOR = 4;
 
-/** Whether a request announces a body, which may be empty (RFC 9112 section 6.3, RFC 9113 section 8.1). */
-export function hasBody(request: HttpRequest): boolean {
-  if ("stream" in request) return !request.stream.endAfterHeaders;
-  return request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
-}
-
 /** A budget for the bytes that are held. */
 interface Room {
   /** Reserves the bytes. False when there is no room. */

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { type HttpRequest, type HttpResponse, hasBody, tooLarge } from "../../http/exchange.js";
+import { type HttpRequest, type HttpResponse, tooLarge } from "../../http/exchange.js";
 import { allowLongUpload } from "../../http/sweep.js";
 import { formatError, RelayError } from "../../model/errors.js";
 import type { Redactor } from "../../redaction/redact.js";
@@ -33,6 +33,12 @@ export function requestBodyOf(
   if (length === 0 || !hasBody(request)) return undefined;
   if (length !== undefined && length > options.maxBytes) throw tooLarge(options.maxBytes);
   return new RequestBody(request, response, length, options);
+}
+
+/** Whether a request announces a body, which may be empty (RFC 9112 section 6.3, RFC 9113 section 8.1). */
+function hasBody(request: HttpRequest): boolean {
+  if ("stream" in request) return !request.stream.endAfterHeaders;
+  return request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined;
 }
 
 /** Reads a request with backpressure from the reader of its body. Reads nothing before it is opened. */
