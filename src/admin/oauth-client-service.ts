@@ -85,14 +85,14 @@ async function update(
   const administration = administrationFor(options, context);
   const isCurrent = isCurrentFrom(message.etag, clientEtag);
   const fields = maskedFields(OAuthClientSchema, message, updateMask, CLIENT_FIELDS);
-  const isKnown = (await options.store.oauthClients.find(key.application.id, key.providerName)) !== undefined;
-  const isPatch = isKnown || !allowMissing;
+  const { oauthClients } = options.store;
+  const isPatch = !allowMissing || (await oauthClients.find(key.application.id, key.providerName)) !== undefined;
   const patch = clientPatchFrom(message, provider, isPatch ? fields : CLIENT_FIELDS);
   return change(administration, "Update", key, patch, (current) => {
     if (current !== undefined) requireCurrent({ isCurrent }, current);
     else if (!allowMissing) throw noClient();
     // It was deleted since it was read: creating it again would lose its secret.
-    else if (isKnown || isCurrent !== undefined) throw new ChangedMeanwhileError();
+    else if (isPatch || isCurrent !== undefined) throw new ChangedMeanwhileError();
     return clientFrom(administration, key, patch, isPatch ? current : undefined);
   });
 }
