@@ -179,12 +179,16 @@ export function createRelayClient(given: RelayClientOptions): RelayClient {
   };
 }
 
-/** Without a slash at its end. Checked here, because the error of `fetch` quotes a password in it. */
+/** Without a slash at its end. Checked here, because the errors of `fetch` and `URL` quote a password in it. */
 function addressFrom(text: string): string {
-  const { protocol, username, password, search, hash, href } = new URL(text);
-  const isRelays = /^https?:$/.test(protocol) && username + password + search + hash === "";
-  if (!isRelays) throw new TypeError("url must be http(s)://host[:port][/path].");
-  return href.replace(/[/?#]+$/, "");
+  try {
+    const { protocol, username, password, search, hash, href } = new URL(text);
+    const isRelays = /^https?:$/.test(protocol) && username + password + search + hash === "";
+    if (isRelays) return href.replace(/[/?#]+$/, "");
+  } catch {
+    // Refused below, without what the error quotes.
+  }
+  throw new TypeError("url must be http(s)://host[:port][/path].");
 }
 
 /** A value of a header (RFC 9110 section 5.5). */

@@ -1,4 +1,5 @@
 import { createServer } from "node:http";
+import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   type CallRule,
@@ -61,14 +62,19 @@ describe("createRelayClient()", () => {
     }
   });
 
-  it.each(["localhost:8080", "ftp://relay.example", "https://user:CANARY@relay.example", "https://relay.example?a#b"])(
-    "refuses %s as the url of a relay",
-    (url) => {
-      expect(() => createRelayClient(options({ url }))).toThrow(
-        new TypeError("url must be http(s)://host[:port][/path]."),
-      );
-    },
-  );
+  it.each([
+    ...["", "relay.example", "127.0.0.1:8080", "localhost:8080", "ftp://relay.example", "https://relay.example?a#b"],
+    ...["https://user:CANARY@relay.example", "https://user:CANARY@relay.example:99999"],
+  ])("refuses %s as the url of a relay, without quoting it", (url) => {
+    let refusal: unknown;
+    try {
+      createRelayClient(options({ url }));
+    } catch (error) {
+      refusal = error;
+    }
+    expect(refusal).toEqual(new TypeError("url must be http(s)://host[:port][/path]."));
+    expect(inspect(refusal)).not.toContain("CANARY");
+  });
 
   it("takes a key with the line break at the end of its file", async () => {
     const client = createRelayClient(options({ privateKey: `${application.privateKey}\r\n` }));
