@@ -222,8 +222,16 @@ function createFetch(
     const target = url.href.startsWith(ownPlaces) ? url.href : via(url.host) + url.pathname + url.search;
     const headers = new Headers(init?.headers ?? (isRequest ? input.headers : undefined));
     headers.set("authorization", `Bearer ${callToken ?? (await newToken())}`);
-    return fetch(isRequest ? new Request(target, input) : target, { ...init, headers });
+    return fetch(isRequest ? await requestTo(target, input) : target, { ...init, headers });
   };
+}
+
+/** Reads the body first: copied, it would be a stream, which browsers send only over HTTP/2, if at all. */
+async function requestTo(target: string, request: Request): Promise<Request> {
+  if (/^(?:GET|HEAD)$/.test(request.method)) return new Request(target, request);
+  const { method, redirect, keepalive, signal } = request;
+  const body = await request.blob();
+  return new Request(target, { method, redirect, keepalive, signal, ...(body.size > 0 && { body }) });
 }
 
 const SAFE_METHOD = /^(?:GET|GETFILE|HEAD|OPTIONS)$/i;

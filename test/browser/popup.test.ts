@@ -92,6 +92,8 @@ describe("a page of the application", NEEDS_CHROMIUM, () => {
       `${account}.fetch("${url}", { method: "PUT", headers: { "x-odd": "1" }, body: "{}" }).then(({ status }) => status)`,
     );
     expect(put).toBe(404);
+    const request = `new Request("${url}", { method: "PUT", body: "{}" })`;
+    expect(await page.evaluate(`${account}.fetch(${request}).then(({ status }) => status)`)).toBe(404);
     expect(page.complaints.filter((complaint) => !complaint.includes("404"))).toEqual([]);
   });
 

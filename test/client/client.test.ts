@@ -201,10 +201,13 @@ describe("account.fetch", () => {
       expect(text).toContain("grüezi");
       expect(text).not.toMatch(/what an SDK was given|eyJ/);
     }
-    const { headers: received } = (await (await fetch(...(given[0] as [string, RequestInit]))).json()) as {
-      headers: [string, string][];
-    };
-    expect(received.map(([name, value]) => [name.toLowerCase(), value])).toContainEqual(["content-length", "7"]);
+    for (const input of [`${api}/echo`, new Request(`${api}/echo`, { method: "POST", headers, body: "grüezi" })]) {
+      const answer = await fetch(input, input instanceof Request ? {} : { method: "POST", headers, body: "grüezi" });
+      const { headers: received } = (await answer.json()) as { headers: [string, string][] };
+      expect(received.map(([name, value]) => [name.toLowerCase(), value])).toContainEqual(["content-length", "7"]);
+    }
+    const empty = await fetch(new Request(`${api}/echo`, { method: "DELETE" }));
+    expect(await empty.json()).toMatchObject({ method: "DELETE", body: "" });
   });
 
   it("goes on with a link of the relay's, and stays within the rules of its call token", async () => {
