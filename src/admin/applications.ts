@@ -41,7 +41,7 @@ export type ParsedList<Values = readonly string[]> =
 /** Parses an application's display name. */
 export function parseDisplayName(text: string): Parsed {
   const name = text.trim();
-  if (name !== "" && name.length <= MAX_NAME_LENGTH && !/\p{Cc}/u.test(name)) return { value: name };
+  if (name !== "" && name.length <= MAX_NAME_LENGTH && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name)) return { value: name };
   return { problem: `must be one line of 1 to ${MAX_NAME_LENGTH} characters` };
 }
 

@@ -289,7 +289,8 @@ async function findApplication({ store }: OpenStore, name: string): Promise<Appl
   const byKey = await store.applications.findByPublicKey(name);
   if (byKey !== undefined) return byKey;
   const [found, ...others] = (await store.applications.list()).filter((each) => each.name === name);
-  if (found === undefined) throw noApplication();
+  if (found === undefined)
+    throw failure("There is no application with this public key or name. 'relay app list' lists them.");
   if (others.length > 0) throw failure("Several applications have this name; give the public key of one.");
   return found;
 }

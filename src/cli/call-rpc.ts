@@ -10,6 +10,7 @@ import {
   ResponseMode,
   ResultRowSchema,
 } from "../../gen/relay/v1/relay_pb.js";
+import { REQUEST_ID } from "../http/exchange.js";
 import { slicePath } from "../json/json-path.js";
 import { surveyJson } from "../json/json-survey.js";
 import {
@@ -84,8 +85,16 @@ function payloadFrom(text: string | undefined): { payload?: JsonObject } {
 function textFrom(error: ConnectError, relayUrl: string): string {
   const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
   if (typeof code === "string") return unreachable(relayUrl, code);
+  const isRelays = error.metadata.has(REQUEST_ID) && error.code !== Code.Unimplemented;
+  if (!isRelays && !OWN_CODES.has(error.code)) return NOT_A_RELAYS;
   return `The relay refused the message (${Code[error.code]}): ${error.rawMessage}.`;
 }
+
+/** Codes of the client's own limits. */
+const OWN_CODES: ReadonlySet<Code> = new Set([Code.DeadlineExceeded, Code.ResourceExhausted]);
+
+/** The address is another server's, or that of the administration port. */
+const NOT_A_RELAYS = "The answer is not a relay's envelope. Check the address in --relay or RELAY_LISTEN.";
 
 /** Performs a call over the JSON route. */
 export async function callOverRest(call: CallRequestText, target: CallTarget): Promise<CallRow> {
@@ -136,5 +145,5 @@ function rowFromEnvelope(envelope: Buffer): CallRow {
   } catch {
     // Reported below. The parser's message would quote the answer.
   }
-  throw failure("The answer is not a relay's envelope. Check the address in --relay or RELAY_LISTEN.");
+  throw failure(NOT_A_RELAYS);
 }

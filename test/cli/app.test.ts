@@ -116,6 +116,21 @@ describe("relay app", () => {
     expect(existsSync(join(folder.path, "relay.db"))).toBe(false);
   });
 
+  it.each(["Shop\u2028Store", "Shop\nStore"])("refuses the name %j, which is not one line", async (name) => {
+    const result = await createFolder().run(["app", "create", name]);
+    expect(result).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(result.stderr).toBe("The name must be one line of 1 to 200 characters.\n");
+  });
+
+  it("captures the calls of an application by its name, and says that there is none", async () => {
+    const folder = createFolder();
+    const { publicKey } = await folder.json(["app", "create", "Shop"]);
+    expect(await folder.json(["app", "capture", "Shop"])).toMatchObject({ publicKey });
+    const result = await folder.run(["app", "capture", "Store"]);
+    expect(result).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(result.stderr).toMatch(/^There is no application with this public key or name\./);
+  });
+
   it("changes what is named and nothing else", async () => {
     const folder = createFolder();
     const { publicKey } = await folder.json(["app", "create", "Shop", "--allow-origin", "https://a.example"]);

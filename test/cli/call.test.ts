@@ -1,5 +1,8 @@
 import { createHmac } from "node:crypto";
 import { writeFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createAuthority } from "../support/certificates.js";
@@ -246,7 +249,38 @@ describe("relay call", () => {
     ];
     const result = await createFolder().run([...args, "--protocol", protocol]);
     expect(result).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(result.stderr).not.toMatch(/report this/);
+    // nghttp2 gives up before there is an answer to judge.
+    const text =
+      protocol === "grpc" ? /^No relay answers at / : /^The answer is not a relay's envelope\. Check the address/;
+    expect(result.stderr).toMatch(text);
+  });
+
+  it.each(["connect", "grpc", "grpc-web", "rest"])(
+    "says so for a port without the method, over %s",
+    async (protocol) => {
+      const handler = (_request: IncomingMessage, response: ServerResponse) => void response.writeHead(404).end("no\n");
+      const server = protocol === "grpc" ? createHttp2Server(handler as never) : createServer(handler);
+      await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
+      const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const args = ["call", "sandbox", "https://a.example/", "--app", "some-key", "--user", "ada", "--relay", address];
+      const result = await createFolder().run([...args, "--protocol", protocol]);
+      server.close();
+      expect(result).toMatchObject({ exitCode: 1, stdout: "" });
+      expect(result.stderr).toBe(
+        "The answer is not a relay's envelope. Check the address in --relay or RELAY_LISTEN.\n",
+      );
+    },
+  );
+
+  it.each(["connect", "grpc", "grpc-web"])("shows why the relay refuses a message, over %s", async (protocol) => {
+    const { url, open } = relay;
+    const data = JSON.stringify({ text: "x".repeat(11 * 1024 * 1024) });
+    const { folder } = relay;
+    writeFileSync(join(folder.path, "large.json"), data);
+    const result = await folder.run([
+      ...["call", ...argumentsOf("/me", open), "--relay", url, "-d", "@large.json", "--protocol", protocol],
+    ]);
+    expect(result.stderr).toMatch(/^The relay refused the message \(ResourceExhausted\): message size /);
   });
 });
 
