@@ -15,6 +15,7 @@ import {
 import {
   type Application,
   type ApplicationSettings,
+  type Parsed,
   parseCidr,
   parseOrigin,
   parsePublicKey,
@@ -38,7 +39,6 @@ import {
   deleteApplication,
   issueCallToken,
   MAX_CALLS_PER_MINUTE,
-  type ParsedList,
   parseAccentColor,
   parseDisplayName,
   parseList,
@@ -174,7 +174,7 @@ function messageFromRule(rule: CallRule): MessageInitShape<typeof CallRuleSchema
 
 function callRulesFrom(messages: readonly ProviderCallRules[], catalog: ProviderCatalog): CallRulesByProvider {
   const entries = messages.map(({ providerName, rules }) => [providerName, rules.map(writtenFrom)] as const);
-  return values(parseRulesOfProviders(entries, catalog), "call_rules");
+  return value(parseRulesOfProviders(entries, catalog), "call_rules");
 }
 
 /** A parser for each field that can be written, by its name in the schema. */
@@ -182,13 +182,13 @@ const READERS = {
   display_name: ({ displayName }) => ({ name: value(parseDisplayName(displayName), "display_name") }),
   caller_auth: ({ callerAuth }) => ({ callerAuth: callerAuthFrom(callerAuth) }),
   allowed_origins: ({ allowedOrigins }) => ({
-    allowedOrigins: values(parseList(allowedOrigins, parseOrigin), "allowed_origins"),
+    allowedOrigins: value(parseList(allowedOrigins, parseOrigin), "allowed_origins"),
   }),
   allowed_addresses: ({ allowedAddresses }) => ({
-    allowedAddresses: values(parseList(allowedAddresses, parseCidr), "allowed_addresses"),
+    allowedAddresses: value(parseList(allowedAddresses, parseCidr), "allowed_addresses"),
   }),
   allowed_redirect_uris: ({ allowedRedirectUris }) => ({
-    allowedRedirectUris: values(parseList(allowedRedirectUris, parseRedirectUri), "allowed_redirect_uris"),
+    allowedRedirectUris: value(parseList(allowedRedirectUris, parseRedirectUri), "allowed_redirect_uris"),
   }),
   calls_per_minute: ({ callsPerMinute }) => ({ callsPerMinute: calls(callsPerMinute, "calls_per_minute") }),
   connection_calls_per_minute: ({ connectionCallsPerMinute }) => ({
@@ -229,13 +229,8 @@ function newApplicationFrom(message: ApplicationMessage, catalog: ProviderCatalo
   return { ...(patchFrom(message, APPLICATION_FIELDS, catalog) as ApplicationSettings), publicKey };
 }
 
-function value<Value>(parsed: { readonly value: Value } | { readonly problem: string }, field: string): Value {
+function value<Value>(parsed: Parsed<Value>, field: string): Value {
   if ("value" in parsed) return parsed.value;
-  throw invalidArgument(`application.${field}`, parsed.problem);
-}
-
-function values<Values>(parsed: ParsedList<Values>, field: string): Values {
-  if ("values" in parsed) return parsed.values;
   const which = parsed.entry === undefined ? "" : `has ${JSON.stringify(parsed.entry)}, which `;
   throw invalidArgument(`application.${field}`, which + parsed.problem);
 }

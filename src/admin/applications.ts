@@ -33,11 +33,6 @@ const MAX_LIST_LENGTH = 1000;
 export const MAX_CALLS_PER_MINUTE = 1_000_000;
 const MAX_NAME_LENGTH = 200;
 
-/** The parsed list, or the problem and the entry that has it. */
-export type ParsedList<Values = readonly string[]> =
-  | { readonly values: Values }
-  | { readonly problem: string; readonly entry: string | undefined };
-
 /** Parses an application's display name. */
 export function parseDisplayName(text: string): Parsed {
   const name = text.trim();
@@ -52,17 +47,15 @@ export function parseAccentColor(text: string): Parsed {
 }
 
 /** Parses a list, such as origins with `parseOrigin()`; drops duplicates. */
-export function parseList(texts: readonly string[], parse: (text: string) => Parsed): ParsedList {
-  if (texts.length > MAX_LIST_LENGTH) {
-    return { problem: `must have at most ${MAX_LIST_LENGTH} entries`, entry: undefined };
-  }
+export function parseList(texts: readonly string[], parse: (text: string) => Parsed): Parsed<readonly string[]> {
+  if (texts.length > MAX_LIST_LENGTH) return { problem: `must have at most ${MAX_LIST_LENGTH} entries` };
   const values = new Set<string>();
   for (const text of texts) {
     const parsed = parse(text);
     if ("problem" in parsed) return { problem: parsed.problem, entry: text };
     values.add(parsed.value);
   }
-  return { values: [...values] };
+  return { value: [...values] };
 }
 
 /** Longest JSON of all rules of an application: each process keeps them in memory. */
@@ -77,7 +70,7 @@ const MAX_RULES_LENGTH = 64 * 1024;
 export function parseRulesOfProviders(
   entries: ReadonlyArray<readonly [name: string, rules: unknown]>,
   catalog: Pick<ProviderCatalog, "find">,
-): ParsedList<CallRulesByProvider> {
+): Parsed<CallRulesByProvider> {
   const byName = new Map<string, readonly CallRule[]>();
   for (const [entry, written] of entries) {
     const provider = catalog.find(entry);
@@ -89,8 +82,8 @@ export function parseRulesOfProviders(
   }
   const rules = Object.fromEntries(byName);
   const { length } = JSON.stringify(jsonFromCallRules(rules));
-  if (length <= MAX_RULES_LENGTH) return { values: rules };
-  return { problem: `must have at most ${MAX_RULES_LENGTH} characters as JSON`, entry: undefined };
+  if (length <= MAX_RULES_LENGTH) return { value: rules };
+  return { problem: `must have at most ${MAX_RULES_LENGTH} characters as JSON` };
 }
 
 /** The user of a call token, and what it allows. */

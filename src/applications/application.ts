@@ -158,8 +158,8 @@ function bindingOf(applicationId: string): SealBinding {
   return { table: "applications", column: "private_key_hash", applicationId, userId: "", providerName: "" };
 }
 
-/** Result of parsing one setting: the value as stored, or the problem. */
-export type Parsed<Value = string> = { readonly value: Value } | { readonly problem: string };
+/** Result of parsing one setting: the value as stored, or the problem, with the entry of a list that has it. */
+export type Parsed<Value = string> = { readonly value: Value } | { readonly problem: string; readonly entry?: string };
 
 const OUTSIDE = /[?#@\\*,\s]/;
 

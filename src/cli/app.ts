@@ -4,6 +4,7 @@ import {
   createApplication,
   DEFAULT_CAPTURE_MINUTES,
   deleteApplication,
+  MAX_CALLS_PER_MINUTE,
   MAX_CAPTURE_MINUTES,
   NEW_APPLICATION,
   rotateApplicationKey,
@@ -21,7 +22,7 @@ import {
   readIcon,
   type SettingOptions,
   settingsFrom,
-  textFrom,
+  valueFrom,
   wholeFromApplication,
 } from "./application.js";
 import {
@@ -73,6 +74,8 @@ function callerAuthOption(): Option {
   return new Option("--caller-auth <proof>", "minimum proof that a call must carry").choices([...CALLER_AUTH.keys()]);
 }
 
+const CALLS = wholeNumber(0, MAX_CALLS_PER_MINUTE);
+
 /**
  * Adds the options that `create` and `update` have in common.
  *
@@ -96,8 +99,12 @@ function addSettings(command: Command, listNote: (atFirst: string) => string, by
       `where a browser may return to after connecting; repeatable; ${listNote("nowhere by default")}`,
       collect,
     )
-    .option("--calls-per-minute <number>", "most calls per minute, all users together; 0 means no limit")
-    .option("--connection-calls-per-minute <number>", "most calls per minute for each connection; 0 means no limit")
+    .option("--calls-per-minute <number>", "most calls per minute, all users together; 0 means no limit", CALLS)
+    .option(
+      "--connection-calls-per-minute <number>",
+      "most calls per minute for each connection; 0 means no limit",
+      CALLS,
+    )
     .option(
       "--call-rules <file>",
       "JSON file with the rules that its calls must match, by provider; '-' reads standard input",
@@ -113,7 +120,7 @@ function addSettings(command: Command, listNote: (atFirst: string) => string, by
 
 async function create(name: string, options: CreateOptions): Promise<void> {
   const { publicKey: wanted } = options;
-  const publicKey = wanted === undefined ? undefined : textFrom(parsePublicKey(wanted), "--public-key");
+  const publicKey = wanted === undefined ? undefined : valueFrom(parsePublicKey(wanted), "--public-key");
   const icon = (await readIcon(options)) ?? NEW_APPLICATION.icon;
   const input = { name: nameFrom(name), ...NEW_APPLICATION, ...settingsFrom(options), icon, publicKey };
   const written = await readCallRules(options.callRules);

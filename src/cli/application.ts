@@ -1,11 +1,4 @@
-import {
-  MAX_CALLS_PER_MINUTE,
-  type ParsedList,
-  parseAccentColor,
-  parseDisplayName,
-  parseList,
-  parseRulesOfProviders,
-} from "../admin/applications.js";
+import { parseAccentColor, parseDisplayName, parseList, parseRulesOfProviders } from "../admin/applications.js";
 import {
   type Application,
   type ApplicationSettings,
@@ -19,7 +12,6 @@ import { type CallRulesByProvider, jsonFromCallRules } from "../applications/cal
 import { MAX_CALL_TOKEN_SECONDS, maxSecondsOf } from "../applications/call-token.js";
 import { requireCallerIds } from "../applications/caller.js";
 import { iconTypeOf, MAX_ICON_BYTES, parseIcon } from "../applications/icon.js";
-import { parseInteger } from "../config/setting-list.js";
 import { uniqueObjectFrom } from "../json/json-slice.js";
 import type { Store } from "../store/store.js";
 import { failure, readInputFile, readStandardInput, textFields, usageError } from "./command.js";
@@ -132,8 +124,8 @@ export interface SettingOptions {
   readonly allowOrigin?: readonly string[];
   readonly allowAddress?: readonly string[];
   readonly allowRedirect?: readonly string[];
-  readonly callsPerMinute?: string;
-  readonly connectionCallsPerMinute?: string;
+  readonly callsPerMinute?: number;
+  readonly connectionCallsPerMinute?: number;
   readonly maxTokenTtl?: number;
   readonly accentColor?: string;
   /** Read by {@link readIcon}. */
@@ -143,44 +135,40 @@ export interface SettingOptions {
 /** Parses the options that are given. Throws a usage error that names the option. */
 export function settingsFrom(options: SettingOptions): Partial<ApplicationSettings> {
   const { name, allowOrigin, allowAddress, allowRedirect, maxTokenTtl, accentColor } = options;
-  const { callsPerMinute: calls, connectionCallsPerMinute: callsOfEach } = options;
+  const { callsPerMinute, connectionCallsPerMinute } = options;
   const callerAuth = CALLER_AUTH.get(options.callerAuth ?? "");
   if (maxTokenTtl !== undefined && maxTokenTtl > MAX_CALL_TOKEN_SECONDS)
     throw usageError("--max-token-ttl: a call token is valid for a day at most.");
   return {
     ...(name !== undefined && { name: nameFrom(name) }),
     ...(callerAuth && { callerAuth }),
-    ...(allowOrigin && { allowedOrigins: listFrom(parseList(allowOrigin, parseOrigin), "--allow-origin") }),
-    ...(allowAddress && { allowedAddresses: listFrom(parseList(allowAddress, parseCidr), "--allow-address") }),
+    ...(allowOrigin && { allowedOrigins: valueFrom(parseList(allowOrigin, parseOrigin), "--allow-origin") }),
+    ...(allowAddress && { allowedAddresses: valueFrom(parseList(allowAddress, parseCidr), "--allow-address") }),
     ...(allowRedirect && {
-      allowedRedirectUris: listFrom(parseList(allowRedirect, parseRedirectUri), "--allow-redirect"),
+      allowedRedirectUris: valueFrom(parseList(allowRedirect, parseRedirectUri), "--allow-redirect"),
     }),
-    ...(calls !== undefined && { callsPerMinute: callsFrom(calls, "--calls-per-minute") }),
-    ...(callsOfEach !== undefined && {
-      connectionCallsPerMinute: callsFrom(callsOfEach, "--connection-calls-per-minute"),
-    }),
+    ...(callsPerMinute !== undefined && { callsPerMinute }),
+    ...(connectionCallsPerMinute !== undefined && { connectionCallsPerMinute }),
     ...(maxTokenTtl !== undefined && { maxCallTokenSeconds: maxTokenTtl }),
-    ...(accentColor !== undefined && { accentColor: textFrom(parseAccentColor(accentColor), "--accent-color") }),
+    ...(accentColor !== undefined && { accentColor: valueFrom(parseAccentColor(accentColor), "--accent-color") }),
   };
 }
 
 /** Parses an application's name. */
 export function nameFrom(text: string): string {
-  return textFrom(parseDisplayName(text), "The name", "");
+  return valueFrom(parseDisplayName(text), "The name", "");
 }
 
-/** The parsed text. Throws a usage error when parsing failed. */
-export function textFrom(parsed: Parsed, option: string, colon = ":"): string {
+/** The parsed value. Throws a usage error when parsing failed. */
+export function valueFrom<Value>(parsed: Parsed<Value>, option: string, colon = ":"): Value {
   if ("value" in parsed) return parsed.value;
-  throw usageError(`${option}${colon} ${parsed.problem}.`);
+  throw usageError(`${[option, parsed.entry].filter(Boolean).join(" ")}${colon} ${parsed.problem}.`);
 }
 
 /** Reads the file of `--icon`. Undefined without it; empty for `--no-icon`. Throws a usage error. */
 export async function readIcon({ icon: file }: Pick<SettingOptions, "icon">): Promise<Uint8Array | undefined> {
   if (file === undefined) return undefined;
-  const parsed = parseIcon(file === false ? new Uint8Array(0) : await readInputFile(file, MAX_ICON_BYTES));
-  if ("value" in parsed) return parsed.value;
-  throw usageError(`--icon: ${parsed.problem}.`);
+  return valueFrom(parseIcon(file === false ? new Uint8Array(0) : await readInputFile(file, MAX_ICON_BYTES)), "--icon");
 }
 
 /** More than can be stored. */
@@ -203,17 +191,5 @@ export async function callRulesFrom(
   { config }: OpenStore,
 ): Promise<CallRulesByProvider> {
   if (written === undefined) return {};
-  return listFrom(parseRulesOfProviders(Object.entries(written), await loadCatalog(config)), "--call-rules");
-}
-
-/** Parses a limit of calls per minute; 0 means no limit. */
-function callsFrom(text: string, option: string): number {
-  const calls = parseInteger(text, 0, MAX_CALLS_PER_MINUTE);
-  if (calls !== undefined) return calls;
-  throw usageError(`${option} must be a whole number from 0 (no limit) to ${MAX_CALLS_PER_MINUTE}.`);
-}
-
-function listFrom<Values>(parsed: ParsedList<Values>, option: string): Values {
-  if ("values" in parsed) return parsed.values;
-  throw usageError(`${[option, parsed.entry].filter(Boolean).join(" ")}: ${parsed.problem}.`);
+  return valueFrom(parseRulesOfProviders(Object.entries(written), await loadCatalog(config)), "--call-rules");
 }
