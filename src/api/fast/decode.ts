@@ -238,7 +238,7 @@ export function* requestFromLargeJson(text: Buffer): Steps<CallRequest | undefin
   // Joined first: the rest may be much larger as a message than as text, and then does not wait for a turn.
   const joined = yield* joinedInSteps(bytes);
   const others = Buffer.concat([text.subarray(0, body.start), EMPTY_STRING, text.subarray(body.end)]);
-  const request = parsed(others);
+  const request = decodeRequest("json", others);
   if (request?.call === undefined) return undefined;
   request.call.body = joined as Uint8Array<ArrayBuffer>;
   return request;
@@ -258,13 +258,4 @@ function* bodyOf(text: Buffer): Steps<JsonRange | undefined> {
   if (call === undefined) return undefined;
   const body = (yield* membersInSteps(text, call.start, call.end)).find(({ key }) => key === "body");
   return body !== undefined && kindAt(text, body.start) === "string" ? body : undefined;
-}
-
-function parsed(text: Buffer): CallRequest | undefined {
-  try {
-    return fromJsonString(CallRequestSchema, JSON_OPTIONS.textDecoder.decode(text), JSON_OPTIONS);
-  } catch {
-    // protobuf-es decodes the original text again, and reports the error.
-    return undefined;
-  }
 }
