@@ -4,6 +4,7 @@ import {
   Code,
   ConnectError,
   type ConnectRouter,
+  type ConnectRouterOptions,
   createContextValues,
   type Interceptor,
   type ServiceImpl,
@@ -65,19 +66,31 @@ const NAMES_ONLY = { readMaxBytes: 4096 };
 /** Matches unknown methods too: only operators learn whether a method exists. */
 const PATH = /^\/(?:relay\.admin\.v1|grpc\.reflection\.v1)\./;
 
-/** The services of the administration port. roles.ts decides who may call which method. */
-export const ADMIN_SERVICES: readonly DescService[] = [
-  ApplicationService,
-  OAuthClientService,
-  ConnectionService,
-  WebhookService,
-  ProviderService,
-  AuditService,
-  CallRecordService,
-  CallService,
-  OverviewService,
-  SessionService,
+/** A service, and how its methods are made and limited. */
+function serviceOf<Service extends DescService>(
+  service: Service,
+  create: (options: AdminOptions) => ServiceImpl<Service>,
+  limits?: Partial<ConnectRouterOptions>,
+) {
+  const add = (router: ConnectRouter, options: AdminOptions) => router.service(service, create(options), limits);
+  return { service, add };
+}
+
+const SERVICES = [
+  serviceOf(ApplicationService, createApplicationService),
+  serviceOf(OAuthClientService, createOAuthClientService),
+  serviceOf(ConnectionService, createConnectionService),
+  serviceOf(WebhookService, createWebhookService),
+  serviceOf(ProviderService, createProviderService),
+  serviceOf(AuditService, createAuditService),
+  serviceOf(CallRecordService, createCallRecordService, { ...NAMES_ONLY, maxTimeoutMs: MAX_WATCH_MS }),
+  serviceOf(CallService, createCallService),
+  serviceOf(OverviewService, createOverviewService),
+  serviceOf(SessionService, createSessionService),
 ];
+
+/** The services of the administration port. roles.ts decides who may call which method. */
+export const ADMIN_SERVICES: readonly DescService[] = SERVICES.map(({ service }) => service);
 
 /** Connect, gRPC and gRPC-Web for the services of relay.admin.v1 and for reflection. All require a token. */
 export function createAdminRpcHandler(options: AdminOptions, admit: Admit): PathHandler {
@@ -118,16 +131,7 @@ export function createAdminRpcHandler(options: AdminOptions, admit: Admit): Path
 }
 
 function addServices(router: ConnectRouter, options: AdminOptions): void {
-  router.service(ApplicationService, createApplicationService(options));
-  router.service(OAuthClientService, createOAuthClientService(options));
-  router.service(ConnectionService, createConnectionService(options));
-  router.service(WebhookService, createWebhookService(options));
-  router.service(ProviderService, createProviderService(options));
-  router.service(AuditService, createAuditService(options));
-  router.service(CallRecordService, createCallRecordService(options), { ...NAMES_ONLY, maxTimeoutMs: MAX_WATCH_MS });
-  router.service(CallService, createCallService(options));
-  router.service(OverviewService, createOverviewService(options));
-  router.service(SessionService, createSessionService(options));
+  for (const { add } of SERVICES) add(router, options);
   router.service(ServerReflection, createReflectionService([...ADMIN_SERVICES, ServerReflection]), NAMES_ONLY);
 }
 
