@@ -14,6 +14,7 @@ import {
   RefreshAttemptSchema,
   Connection_State as State,
 } from "../../gen/relay/admin/v1/connection_pb.js";
+import { timestampFrom, toldFieldsOf } from "../api/rpc/connection-operations.js";
 import { type Reason, RelayError } from "../model/errors.js";
 import { createConnectLink } from "../oauth/connect-session.js";
 import type {
@@ -201,29 +202,17 @@ function keyFromTexts(texts: readonly string[] | undefined): ConnectionKey | und
 
 /** The message of a connection, as of `now` (milliseconds since the epoch). */
 export function messageFromConnection(connection: ConnectionSummary, now: number): ConnectionMessage {
-  const { state, reason, expiresAt } = shownStateOf(connection, now);
-  const time = (ms: number | undefined) => (ms === undefined ? undefined : timestampFromMs(ms));
+  const told = shownStateOf(connection, now);
   return create(ConnectionSchema, {
+    ...toldFieldsOf(connection, told),
     publicKey: connection.publicKey,
     userId: connection.userId,
-    providerName: connection.providerName,
-    state: State[state],
-    stateReason: reason ?? "",
-    scope: connection.scope,
+    state: State[told.state],
     tokenType: connection.tokenType,
     hasRefreshToken: connection.hasRefreshToken,
-    originParameters: { ...connection.originParameters },
-    createTime: time(connection.createdAt),
-    updateTime: time(connection.updatedAt),
-    expireTime: time(expiresAt),
-    refreshFailureCount: connection.failCount,
-    lastRefreshFailureTime: time(connection.lastFailedAt),
-    lastRefreshFailure: connection.lastErrorClass ?? "",
-    nextRefreshTime: time(connection.nextTryAt),
-    refreshFailingTime: time(connection.failCount > 0 ? connection.trouble?.since : undefined),
     // 0 for a connection that has not obtained its first token yet.
-    tokenTime: time(connection.obtainedAt || undefined),
-    refreshTime: time(connection.refreshedAt),
+    tokenTime: timestampFrom(connection.obtainedAt || undefined),
+    refreshTime: timestampFrom(connection.refreshedAt),
   });
 }
 

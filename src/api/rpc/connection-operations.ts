@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   type Connection as ConnectionMessage,
   ConnectionSchema,
@@ -25,7 +25,7 @@ import {
 import { RelayError } from "../../model/errors.js";
 import type { AuthorizationOptions } from "../../oauth/authorization-server.js";
 import { createConnectLink, requireProvider } from "../../oauth/connect-session.js";
-import type { Connection } from "../../oauth/connection.js";
+import type { Connection, ConnectionSummary } from "../../oauth/connection.js";
 import { disconnect } from "../../oauth/disconnect.js";
 import { toldStateOf } from "../../oauth/refreshable.js";
 
@@ -120,23 +120,33 @@ function namesOf({ catalog }: AuthorizationOptions, providerName: string): reado
   return [providerName, ...(catalog.find(providerName)?.aliases ?? [])];
 }
 
-/** Copies an allow-list of members, so that a token can never be among them. */
 function messageFromConnection(connection: Connection, now: number): ConnectionMessage {
-  const { state, reason, expiresAt } = toldStateOf(connection, now);
-  const time = (ms: number | undefined) => (ms === undefined ? undefined : timestampFromMs(ms));
-  return create(ConnectionSchema, {
+  const told = toldStateOf(connection, now);
+  return create(ConnectionSchema, { ...toldFieldsOf(connection, told), state: told.state });
+}
+
+/** What callers and operators see alike. Copies an allow-list of members, so that a token can never be among them. */
+export function toldFieldsOf(
+  connection: Omit<ConnectionSummary, "publicKey" | "hasRefreshToken">,
+  { reason, expiresAt }: ReturnType<typeof toldStateOf>,
+) {
+  return {
     providerName: connection.providerName,
-    state,
     stateReason: reason ?? "",
     scope: connection.scope,
     originParameters: { ...connection.originParameters },
-    createTime: time(connection.createdAt),
-    updateTime: time(connection.updatedAt),
-    expireTime: time(expiresAt),
+    createTime: timestampFromMs(connection.createdAt),
+    updateTime: timestampFromMs(connection.updatedAt),
+    expireTime: timestampFrom(expiresAt),
     refreshFailureCount: connection.failCount,
-    lastRefreshFailureTime: time(connection.lastFailedAt),
-    refreshFailingTime: time(connection.failCount > 0 ? connection.trouble?.since : undefined),
+    lastRefreshFailureTime: timestampFrom(connection.lastFailedAt),
+    refreshFailingTime: timestampFrom(connection.failCount > 0 ? connection.trouble?.since : undefined),
     lastRefreshFailure: connection.lastErrorClass ?? "",
-    nextRefreshTime: time(connection.nextTryAt),
-  });
+    nextRefreshTime: timestampFrom(connection.nextTryAt),
+  };
+}
+
+/** @param ms milliseconds since the epoch. */
+export function timestampFrom(ms: number | undefined): Timestamp | undefined {
+  return ms === undefined ? undefined : timestampFromMs(ms);
 }
