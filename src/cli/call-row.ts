@@ -64,7 +64,7 @@ export interface CallRequestText {
 }
 
 /** Arguments from the command line, with the payload already read. */
-interface CallArguments {
+export interface CallArguments {
   readonly app: string;
   readonly user: string;
   readonly userSignature?: string;

@@ -2,6 +2,7 @@ import { type Command, Option } from "commander";
 import { localUrlFrom } from "../config/config.js";
 import { parseUrl } from "../lib/parse-url.js";
 import {
+  type CallArguments,
   type CallRequestText,
   type CallRow,
   type CallTarget,
@@ -26,13 +27,8 @@ import { configFromEnvironment, withStore } from "./open-store.js";
 /** Largest payload. The relay's own limit is lower unless an operator raised it. */
 const MAX_PAYLOAD_BYTES = 64 * 1024 * 1024;
 
-interface CallOptions {
-  readonly app: string;
-  readonly user: string;
-  readonly userSignature?: string;
-  readonly request?: string;
+interface CallOptions extends CallArguments {
   readonly data?: string;
-  readonly header?: readonly string[];
   readonly relay?: string;
   readonly protocol: Protocol;
   readonly privateKeyFile?: string;
