@@ -9,15 +9,14 @@ import {
   ExplainCallResponse_Refresh as Refresh,
   type RuleVerdictSchema,
 } from "../../gen/relay/admin/v1/call_pb.js";
-import { type CallRequest, CallRequestSchema, ResponseMode } from "../../gen/relay/v1/relay_pb.js";
-import { descriptionFromMessage, requestContextKey } from "../api/rpc/relay-service.js";
+import { type CallRequest, CallRequestSchema } from "../../gen/relay/v1/relay_pb.js";
+import { type CallContext, callFrom, originOf, performCall, requestContextKey } from "../api/rpc/relay-service.js";
 import { rowFromOutcome } from "../api/rpc/row.js";
 import { openPrivateKeyHash } from "../applications/application.js";
 import { createCallToken } from "../applications/call-token.js";
-import { type CallerFields, callerFrom } from "../applications/caller.js";
-import { asPassedThrough, type Call, type CallOrigin } from "../call/call.js";
+import type { CallerFields } from "../applications/caller.js";
+import { asPassedThrough } from "../call/call.js";
 import { type ExplainedRule, type Explanation, MASK } from "../call/explanation.js";
-import { overloaded } from "../model/errors.js";
 import type { RefreshNeed } from "../oauth/token-source.js";
 import { auditAction } from "./administration.js";
 import { operatorContextKey, type Role } from "./admit.js";
@@ -25,13 +24,7 @@ import { messageFromApplication, termsFrom } from "./application-service.js";
 import { messageFromConnection, summaryFrom } from "./connection-service.js";
 import { hiddenFieldsFor, type IsHidden } from "./provider-service.js";
 import { refusedResource } from "./roles.js";
-import {
-  type AdminOptions,
-  administrationFor,
-  type CallServiceOptions,
-  namedApplication,
-  requiredId,
-} from "./standard-methods.js";
+import { type AdminOptions, administrationFor, namedApplication, requiredId } from "./standard-methods.js";
 
 type Place = Partial<Pick<CallerFields, "origin" | "address">>;
 
@@ -44,8 +37,9 @@ export function createCallService(options: AdminOptions): ServiceImpl<typeof Cal
     async explainCall({ call: asked = EMPTY, origin, clientAddress, passedThrough, callTokenTerms }, context) {
       const call = callTokenTerms === undefined ? asked : await withCallToken(options, asked, callTokenTerms);
       const place = { ...(origin !== "" && { origin }), ...(clientAddress !== "" && { address: clientAddress }) };
+      const from = contextFrom(context, place);
       const explanation = await calls.explain(() => {
-        const read = callFrom(calls, originOf(call, context), call, place, context);
+        const read = callFrom(calls, originOf(call, from), call, from);
         return passedThrough ? { ...read, description: asPassedThrough(read.description) } : read;
       });
       return messageFromExplanation(explanation, context.values.get(operatorContextKey)?.role, now());
@@ -53,16 +47,17 @@ export function createCallService(options: AdminOptions): ServiceImpl<typeof Cal
     async performCall({ call = EMPTY }, context) {
       // Before the call: without an entry, the relay must not act on a user's account.
       await auditAction(administrationFor(options, context), "CallService.PerformCall", refusedResource({ call }));
-      const origin = originOf(call, context);
-      let read: Call;
-      try {
-        read = callFrom(calls, origin, call, {}, context);
-      } catch (error) {
-        return { row: rowFromOutcome(calls.relay.refuse(origin, error)) };
-      }
-      return { row: rowFromOutcome((await calls.relay.perform(read)).outcome) };
+      const { outcome } = await performCall(calls, call, contextFrom(context));
+      return { row: rowFromOutcome(outcome) };
     },
   };
+}
+
+/** The call's context. The request's own headers are the operator's, not the caller's. */
+function contextFrom(context: HandlerContext, place?: Place): CallContext {
+  const known = context.values.get(requestContextKey);
+  const { signal } = context;
+  return { ...known, caller: { ...known.caller, ...place }, surface: "admin", signal, timesOutAt: Infinity };
 }
 
 /** Lifetime of a token that is never handed out: every application allows it. */
@@ -84,35 +79,6 @@ async function withCallToken(
   };
   const { callToken } = createCallToken(token, openPrivateKeyHash(sealer, application));
   return { ...call, privateKey: callToken };
-}
-
-function originOf({ providerName }: CallRequest, context: HandlerContext): CallOrigin {
-  const { identity, startedAt } = context.values.get(requestContextKey);
-  return { ...identity, surface: "admin", startedAt, providerName };
-}
-
-/**
- * Builds the call. The request's own headers are the operator's, not the caller's. Fails with CALL_FORMAT_ERROR or
- * OVERLOADED.
- */
-function callFrom(
-  { deadlineMs }: CallServiceOptions,
-  origin: CallOrigin,
-  request: CallRequest,
-  place: Place,
-  context: HandlerContext,
-): Call {
-  const { caller, memory } = context.values.get(requestContextKey);
-  if (memory === undefined || !memory.begin()) throw overloaded();
-  return {
-    ...origin,
-    ...callerFrom({ ...caller, ...place }, request),
-    description: descriptionFromMessage(request.call),
-    responseMode: request.responseMode === ResponseMode.BODY ? "body" : "data",
-    memory,
-    signal: context.signal,
-    deadline: origin.startedAt + deadlineMs,
-  };
 }
 
 /** Enough of a body to see what it is. */
