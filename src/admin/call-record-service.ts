@@ -112,12 +112,13 @@ async function captureFor({ store, sealer }: AdminOptions, callId: string, { val
 }
 
 async function filterFrom(
-  { store }: AdminOptions,
+  { store, catalog }: AdminOptions,
   { publicKey, providerName, errorType }: Pick<ListCallRecordsRequest, "publicKey" | "providerName" | "errorType">,
 ): Promise<CallFilter> {
   return {
     applicationId: publicKey === "" ? undefined : (await namedApplication(store.applications, publicKey)).id,
-    provider: providerName || undefined,
+    // Records have the name. One that the catalogue lacks may be in older ones.
+    provider: catalog.find(providerName)?.name ?? (providerName || undefined),
     errorType: errorType || undefined,
   };
 }

@@ -15,7 +15,7 @@ import {
   writeNote,
   writeResult,
 } from "./command.js";
-import { type OpenStore, withStore } from "./open-store.js";
+import { loadCatalog, type OpenStore, withStore } from "./open-store.js";
 
 /** `relay calls`: the most recent calls. */
 export function addCalls(program: Command): void {
@@ -48,7 +48,7 @@ function addCallsList(group: Command): void {
     names: ["app"],
   })
     .option("--error-type <type>", "only calls with this error, such as PROVIDER_TIMEOUT")
-    .option("--provider <name>", "only calls to this provider")
+    .option("--provider <name>", "only calls to this provider, by name or alias")
     .option("--user <id>", "only calls for this user")
     .option("--request-id <id>", "only calls whose caller sent this x-request-id")
     .option("--limit <count>", "at most this many", wholeNumber(1, 100_000), 50)
@@ -63,7 +63,10 @@ async function list(options: ListOptions): Promise<void> {
 /** Reads pages until there are enough calls, since a page may be short although there are more. */
 async function findCalls(open: OpenStore, options: ListOptions): Promise<StoredCall[]> {
   const { id: applicationId } = await applicationOf(open.store, options.app);
-  const { user, provider, errorType, requestId } = options;
+  const { user, errorType, requestId } = options;
+  // Records have the name. One that the catalogue lacks may be in older ones.
+  const provider =
+    options.provider && ((await loadCatalog(open.config)).find(options.provider)?.name ?? options.provider);
   const users = user === undefined ? user : open.sealer.digests(USER_PURPOSE, userText(applicationId, user));
   const filter: CallFilter = { applicationId, provider, errorType, requestId, users };
   const calls: StoredCall[] = [];

@@ -35,10 +35,13 @@ function clientOf(token: string) {
 const operator = () => clientOf(ADMIN_TOKENS.operator);
 
 /** A call over the JSON route; resolves to its id. */
-async function call(path: string, { url = harness.url, userId = "ada", requestId = "" } = {}): Promise<string> {
+async function call(
+  path: string,
+  { url = harness.url, userId = "ada", requestId = "", providerName = "sandbox" } = {},
+): Promise<string> {
   const [[, rest] = []] = createCallers(url);
   const description = { url: harness.sandbox.origin + path, method: "GET" };
-  const whose = { providerName: "sandbox", userId, publicKey: application.publicKey };
+  const whose = { providerName, userId, publicKey: application.publicKey };
   const outerHeaders = requestId === "" ? {} : { "x-request-id": requestId };
   const row = await rest?.({ ...whose, call: description, outerHeaders });
   return String(row?.["callId"]);
@@ -156,6 +159,10 @@ describe("ListCallRecords", () => {
     expect(await names({ errorType: "API_ERROR" })).toEqual(["API_ERROR"]);
     expect(await names({ providerName: "github" })).toEqual([]);
     expect(await names({ providerName: "sandbox", errorType: "INVALID_OAUTHID" })).toEqual(["INVALID_OAUTHID"]);
+    await call("/me", { providerName: "azure-ad" });
+    await recorded(4);
+    for (const providerName of ["azure-ad", "msgraphusers"])
+      expect(await names({ providerName })).toEqual(["URL_NOT_ALLOWED"]);
   });
 
   it("refuses a page of another list, and an application that there is not", async () => {

@@ -20,7 +20,7 @@ const folderWithCapture = prepareOnce((folder) => makeCall(folder, { isCaptured:
 
 async function makeCall(folder: CliFolder, { isCaptured = false } = {}) {
   const definition = join(folder.path, "sandbox.json");
-  writeFileSync(definition, JSON.stringify(sandbox.providerDefinition("sandbox")));
+  writeFileSync(definition, JSON.stringify({ ...sandbox.providerDefinition("sandbox"), aliases: ["playground"] }));
   const settings = { RELAY_PROVIDERS: definition, RELAY_ALLOW_LOOPBACK: "true" };
   const { publicKey } = await folder.json(["app", "create", "Shop"]);
   if (isCaptured) await folder.run(["app", "capture", "Shop", "--minutes", "1"]);
@@ -80,6 +80,10 @@ describe("relay calls", () => {
     expect(await count("--error-type", "INVALID_OAUTHID", "--provider", "sandbox")).toBe(1);
     expect(await count("--error-type", "API_ERROR")).toBe(0);
     expect(await count("--provider", "github")).toBe(0);
+    const env = { RELAY_PROVIDERS: "sandbox.json", RELAY_ALLOW_LOOPBACK: "true" };
+    expect(await folder.json(["calls", "list", "--app", publicKey, "--provider", "playground"], { env })).toHaveLength(
+      1,
+    );
   });
 
   it("shows headers and bodies of a captured call, without credentials", async () => {

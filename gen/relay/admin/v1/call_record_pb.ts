@@ -792,7 +792,7 @@ export type ListCallRecordsRequest = Message<"relay.admin.v1.ListCallRecordsRequ
   publicKey: string;
 
   /**
-   * Only those to this provider.
+   * Only those to this provider; its name or an alias.
    *
    * @generated from field: string provider_name = 4;
    */
@@ -867,7 +867,7 @@ export type ListCallRecordsRequestJson = {
   publicKey?: string;
 
   /**
-   * Only those to this provider.
+   * Only those to this provider; its name or an alias.
    *
    * @generated from field: string provider_name = 4;
    */
@@ -982,7 +982,7 @@ export type WatchCallRecordsRequest = Message<"relay.admin.v1.WatchCallRecordsRe
   publicKey: string;
 
   /**
-   * Only those to this provider.
+   * Only those to this provider; its name or an alias.
    *
    * @generated from field: string provider_name = 2;
    */
@@ -1011,7 +1011,7 @@ export type WatchCallRecordsRequestJson = {
   publicKey?: string;
 
   /**
-   * Only those to this provider.
+   * Only those to this provider; its name or an alias.
    *
    * @generated from field: string provider_name = 2;
    */
