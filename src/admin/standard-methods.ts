@@ -4,11 +4,11 @@ import { create, type DescMessage, isFieldSet, type MessageShape } from "@bufbui
 import { type Duration, DurationSchema, type FieldMask, type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { ErrorDetailSchema } from "../../gen/relay/admin/v1/error_pb.js";
+import type { RelayServiceOptions } from "../api/rpc/relay-service.js";
 import type { Application, ApplicationStore } from "../applications/application.js";
 import { MAX_ID_LENGTH } from "../applications/caller.js";
 import type { Call } from "../call/call.js";
 import type { Explanation } from "../call/explanation.js";
-import type { Relay } from "../call/relay.js";
 import type { HttpRequest } from "../http/exchange.js";
 import { parseJson } from "../lib/parse-json.js";
 import type { Pending } from "../lib/process.js";
@@ -261,14 +261,6 @@ export function durationFromMs(ms: number): Duration {
   return create(DurationSchema, { seconds: BigInt(seconds), nanos: Math.round((ms - seconds * 1000) * 1e6) });
 }
 
-/** What explaining and performing calls requires from the rest of the service. */
-export interface CallServiceOptions {
-  readonly relay: Relay;
-  /** See `explainCall()`. */
-  readonly explain: (read: () => Call) => Promise<Explanation>;
-  readonly deadlineMs: number;
-}
-
 /** Free and total space of a disk. */
 export interface DiskRoom {
   readonly freeBytes: number;
@@ -305,7 +297,10 @@ export interface AdminOptions {
   readonly clientAddress: (request: HttpRequest) => string;
   /** Origin at which callers reach the relay; undefined when it is not known. */
   readonly publicUrl: () => string | undefined;
-  readonly calls: CallServiceOptions;
+  readonly calls: RelayServiceOptions & {
+    /** See `explainCall()`. */
+    readonly explain: (read: () => Call) => Promise<Explanation>;
+  };
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly newAuditStamp: () => AuditStamp;

@@ -145,7 +145,7 @@ export const requestContextKey = createContextKey<RequestContext & Partial<Pick<
  *
  * Fails with CALL_FORMAT_ERROR that names the field, with the messages of the JSON route.
  */
-export function descriptionFromMessage(message: CallDescriptionMessage | undefined): CallDescription {
+function descriptionFromMessage(message: CallDescriptionMessage | undefined): CallDescription {
   return {
     url: required(message?.url, "url"),
     method: required(message?.method, "method"),
