@@ -56,7 +56,7 @@ interface Attempt<Answer> {
 
 /**
  * Sends the call. Sends it once more, with another token, when the provider says that the token is no longer valid
- * (threats 3.6).
+ * (threats 3.6). The token is refreshed at most once: before the first request, or after it.
  */
 export async function sendWithToken<Answer extends UpstreamAnswer>(
   options: TokenOptions,
@@ -77,6 +77,7 @@ export async function sendWithToken<Answer extends UpstreamAnswer>(
     if (noted !== undefined) await noted;
     return sentBy(first);
   }
+  if (used.connection !== allowed.connection) tokens.noteRefusedAgain(used.connection);
   const body = allowed.call.description.passed?.body;
   body?.hold();
   const discard = () => first.answer && sender.discard(first.answer);

@@ -322,6 +322,13 @@ describe("a token that the provider refuses", () => {
     expect(endpoint.received).toHaveLength(1);
   });
 
+  it("is not refreshed a second time when it was refreshed for this call, nor for a while after it", async () => {
+    const user = await connectUser();
+    for (const _ of [1, 2])
+      expect(await call(user.userId, "/status/401")).toMatchObject({ errorType: "API_ERROR", statusCode: 401 });
+    expect(endpoint.received).toHaveLength(1);
+  });
+
   it("gives the provider's own answer when it cannot be refreshed", async () => {
     const user = await connectUser({ isEnded: false });
     harness.sandbox.revoke(user.accessToken);
