@@ -77,10 +77,6 @@ const MAX_RETRY_AFTER_MS = 5 * 60_000;
 /** Judges the answer to a token request. Pure; never throws. `now` is milliseconds since the epoch. */
 export function decideTokenAnswer(answer: TokenEndpointAnswer, now: number, habits: TokenAnswerHabits): TokenVerdict {
   const { statusCode, body } = answer;
-  const failed = (why: FailedAnswer, refreshToken?: Secret): TokenVerdict => {
-    return { kind: "failed", answer: why, retryAfterMs: parseRetryAfter(answer.retryAfter, now), refreshToken };
-  };
-  if (statusCode >= 300 && statusCode < 400) return failed("unreadable");
   const text = bufferOf(body)
     .toString("utf8")
     .replace(/^\ufeff/, "")
@@ -88,15 +84,19 @@ export function decideTokenAnswer(answer: TokenEndpointAnswer, now: number, habi
   const whole = membersFrom(text);
   const members = tokenResponseMember(whole ?? {}, habits.tokenResponseMember);
   const code = ownCodeFrom(whole ?? {}, habits) || errorCodeFrom(whole ?? {}) || errorCodeFrom(members);
-  const stray = refreshTokenFrom(members) ?? refreshTokenFrom(whole ?? {});
+  const refreshToken = refreshTokenFrom(members) ?? refreshTokenFrom(whole ?? {});
+  const failed = (why: FailedAnswer): TokenVerdict => {
+    return { kind: "failed", answer: why, retryAfterMs: parseRetryAfter(answer.retryAfter, now), refreshToken };
+  };
+  if (statusCode >= 300 && statusCode < 400) return failed("unreadable");
   // The provider has rotated the refresh token, whatever error it reports as well.
-  const isRotation = stray !== undefined && tokensFrom(members) !== undefined;
+  const isRotation = refreshToken !== undefined && tokensFrom(members) !== undefined;
   if (statusCode < 300 && (code === "" || isRotation)) {
-    const verdict = decideTokens(members, whole ?? {}, () => failed("unreadable", stray));
+    const verdict = decideTokens(members, whole ?? {}, () => failed("unreadable"));
     return verdict.kind === "granted" ? { ...verdict, tokens: withEnd(verdict, habits, now) } : verdict;
   }
-  if (statusCode === 429 || RATE_LIMITED.test(code)) return failed("rate_limited", stray);
-  if (statusCode >= 500 || statusCode === 408 || TRANSIENT.test(code)) return failed("server_error", stray);
+  if (statusCode === 429 || RATE_LIMITED.test(code)) return failed("rate_limited");
+  if (statusCode >= 500 || statusCode === 408 || TRANSIENT.test(code)) return failed("server_error");
   if (code !== "") return isOtherTime(answer, habits, now) ? failed("clock_differs") : decideCode(code, habits);
   // A proxy's page says nothing about the request; nor does a status that RFC 6749 section 5.2 does not list.
   const isBare = whole !== undefined || text === "";

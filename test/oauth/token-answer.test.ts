@@ -205,6 +205,11 @@ describe("decideTokenAnswer() of an answer that wraps the token response", () =>
     expect(decide(200, tokens({}), "__proto__")).toHaveProperty("kind", "granted");
   });
 
+  it.each([302, 403, 429, 503])("never throws a rotated refresh token away that came with status %i", (status) => {
+    const verdict = decide(status, tokens({ refresh_token: "rotated" }));
+    expect(verdict.kind === "failed" && verdict.refreshToken?.reveal()).toBe("rotated");
+  });
+
   it.each([
     ["in the wrapper", wrapped({ refresh_token: "rotated", access_token: 7 })],
     ["in the wrapper, with another beside it", wrapped({ refresh_token: "rotated" }, { refresh_token: "other" })],
