@@ -24,7 +24,8 @@ export async function requireRefreshable(
 ): Promise<void> {
   const place = await placeFor(connection);
   requireDue(connection, place.client, now());
-  if (clients.peekMs(place, now()) > 0) throw misconfigured();
+  // What another process was told about the client is in the store.
+  if (clients.peekMs(place, now()) > 0 || place.client.refusedSince !== undefined) throw misconfigured();
   requireNoWait(breaker.peekMs(place, now()));
 }
 

@@ -40,8 +40,8 @@ function definitionsFor(origin: string): readonly object[] {
   ];
 }
 
-function client(token: string = ADMIN_TOKENS.readOnly) {
-  const transport = createConnectTransport({ baseUrl: world.harness.adminUrl, httpVersion: "1.1", ...bearer(token) });
+function client(token: string = ADMIN_TOKENS.readOnly, baseUrl = world.harness.adminUrl) {
+  const transport = createConnectTransport({ baseUrl, httpVersion: "1.1", ...bearer(token) });
   return createClient(CallService, transport);
 }
 
@@ -322,6 +322,24 @@ describe("explaining refreshes", () => {
     expect(await real(call)).toMatchObject({ errorType: "PROVIDER_MISCONFIGURED" });
     const { explained, happened } = await verdicts(call);
     expect(explained).toEqual(happened);
+  });
+
+  it("says that the provider has refused the OAuth client for another user, to another process", async () => {
+    const { harness } = world;
+    await harness.startPeer();
+    const application = await harness.createApplication();
+    await harness.putClient(application, "in-query", { client_secret: "wrong" });
+    const [refused, waiting] = await Promise.all(
+      ["refused", "waiting"].map(async (userId) => {
+        const refreshToken = harness.sandbox.issueToken().refresh_token as string;
+        await harness.connect(application, userId, { providerName: "in-query", refreshToken, expiresAt: 1 });
+        return callTo("/me", { publicKey: application.publicKey, userId, providerName: "in-query" });
+      }),
+    );
+    expect(await real(refused as ScenarioCall)).toMatchObject({ errorType: "PROVIDER_MISCONFIGURED" });
+    const peer = client(ADMIN_TOKENS.readOnly, harness.peerAdminUrls[0]);
+    const call = fromJson(CallRequestSchema, waiting as never);
+    expect((await peer.explainCall({ call })).refusal).toMatchObject({ errorType: "PROVIDER_MISCONFIGURED" });
   });
 
   it("says that none can be made", async () => {
