@@ -186,10 +186,15 @@ export const SECRET_GUARDS: readonly Guard[] = [
   guard(
     "refresh: a refresh token of a malformed answer",
     [
-      "const stray = refreshTokenFrom(members) ?? refreshTokenFrom(whole ?? {});",
-      "const stray = undefined as Secret | undefined;",
+      "const refreshToken = refreshTokenFrom(members) ?? refreshTokenFrom(whole ?? {});",
+      "const refreshToken = undefined as Secret | undefined;",
     ],
     "oauth/token-answer",
+  ),
+  guard(
+    "refresh: once for a call",
+    ["if (used.connection !== allowed.connection) tokens.noteRefusedAgain(used.connection);", ""],
+    "oauth/refresh",
   ),
   guard(
     "state of the connection",
