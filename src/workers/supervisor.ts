@@ -108,7 +108,7 @@ interface SupervisorOptions {
  * takes a second or two.
  */
 const START_MS = 30_000;
-/** Extra time, in milliseconds, for a worker to finish refreshes and deliveries, which have their own deadlines. */
+/** Extra time, in milliseconds, for a worker to redeem codes and to store tokens that the store refuses at first. */
 const MARGIN_MS = 20_000;
 /**
  * How long a worker that is being replaced keeps idle connections, in milliseconds. A client that uses one in that time
