@@ -118,12 +118,14 @@ async function callUntilAnswered(run: Run, userId: string, tries: number): Promi
 /** Every connection is called with a token that has ended. Resolves to what is wrong, and the longest wait. */
 async function settle(run: Run): Promise<{ readonly findings: readonly string[]; readonly longestMs: number }> {
   const findings: string[] = [];
+  const doubted = new Set<string>();
   let longestMs = 0;
   await Promise.all(
     run.users.map(async (userId) => {
       const startedAt = performance.now();
       run.world.expire(userId);
       while (!(await callUntilAnswered(run, userId, 1))) {
+        if ((await run.world.find(userId)).lastErrorClass === "invalid_grant") return void doubted.add(userId);
         if (performance.now() - startedAt > 2 * MAX_STUCK_MS) break;
       }
       const ms = performance.now() - startedAt;
@@ -131,12 +133,28 @@ async function settle(run: Run): Promise<{ readonly findings: readonly string[];
       if (ms > MAX_STUCK_MS) findings.push(`${userId} was stuck for ${Math.round(ms)} ms`);
     }),
   );
+  const well = run.users.find((userId) => !doubted.has(userId));
+  for (const userId of doubted) {
+    if (!(await isFlaggedAtLast(run, userId, well))) findings.push(`${userId} was refused, and not flagged at last`);
+  }
   for (const userId of run.users) {
     const { state, leaseUntil } = await run.world.find(userId);
     if (state !== "ACTIVE") findings.push(`${userId} ended as ${state}`);
     if (leaseUntil !== undefined) findings.push(`${userId} kept a lease`);
   }
   return { findings, longestMs };
+}
+
+/**
+ * Where many are refused at once, the refusals are doubted (verdict.ts) until another connection is refreshed. Waits for
+ * the next try, lets another one be refreshed, and calls.
+ */
+async function isFlaggedAtLast(run: Run, userId: string, well: string | undefined): Promise<boolean> {
+  const { nextTryAt = 0 } = await run.world.find(userId);
+  await delay(Math.max(0, nextTryAt - Date.now()));
+  if (well === undefined) return false;
+  run.world.expire(well);
+  return (await callUntilAnswered(run, well, 5)) && (await callUntilAnswered(run, userId, 5));
 }
 
 async function reportOf(

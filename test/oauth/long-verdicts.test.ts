@@ -248,6 +248,23 @@ describe("what all users of a client get", () => {
     },
   );
 
+  it("ends all of many who were refused at once, each at its first try after another user's refresh", async () => {
+    const world = await createWorld((userId) => (userId === "well" ? GRANTED : error(400, "invalid_grant")));
+    for (const userId of ["well", ...users]) await world.connect(userId);
+    const first = [];
+    for (const userId of users) first.push(await world.use(userId));
+    expect(first).toEqual([
+      ...Array(3).fill("REAUTHORIZATION_REQUIRED"),
+      ...Array(users.length - 3).fill("REFRESH_UNAVAILABLE"),
+    ]);
+    world.advance(2 * MINUTE_MS);
+    for (const userId of users.slice(3)) {
+      expect(await world.use("well")).toBe("granted");
+      expect(await world.use(userId)).toBe("REAUTHORIZATION_REQUIRED");
+      world.advance(1);
+    }
+  });
+
   it("ends none when the operator has stored another client, whose tokens these are not", async () => {
     let isBad = false;
     const world = await createWorld(() => (isBad ? error(400, "invalid_grant") : GRANTED));
