@@ -79,9 +79,16 @@ export function outcomeFromFailure(
   return outcomeFromError(callId, signal?.aborted === true ? signal.reason : error, onFault);
 }
 
-/** The outcome after the caller disconnects: nobody reads the row, only the log line shows it. */
+/** The caller has disconnected. Nobody reads the row; as a 4xx it is not counted against the provider. */
+class CallerGoneError extends RelayError {
+  override get statusCode(): number {
+    return 499;
+  }
+}
+
+/** The error of a call whose caller has disconnected: only its log line, record and metrics show it. */
 export function callerGone(): RelayError {
-  return new RelayError("PROVIDER_TIMEOUT", "The caller ended the call before the provider answered.");
+  return new CallerGoneError("PROVIDER_TIMEOUT", "The caller ended the call before the provider answered.");
 }
 
 /** @param onFault called for an error other than a RelayError: a fault of the relay, answered as INTERNAL_ERROR. */

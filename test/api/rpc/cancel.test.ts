@@ -67,9 +67,12 @@ const restCallOverHttp2: CancellableCall = async (path, { signal }) => {
   }
 };
 
-/** The provider has the call, and loses its connection because the caller goes. */
+const callLines = () => harness.logLines.filter((line) => line.includes('"msg":"call"'));
+
+/** The provider has the call, and loses its connection because the caller goes, which is not counted as its failure. */
 async function expectAborted(perform: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
   const before = provider.requests.length;
+  const linesBefore = callLines().length;
   const controller = new AbortController();
   const ended = perform(controller.signal).catch((error: unknown) => error);
   await provider.seen(before + 1);
@@ -77,6 +80,8 @@ async function expectAborted(perform: (signal: AbortSignal) => Promise<unknown>)
   controller.abort();
   expect(await ended).toBeInstanceOf(Error);
   await provider.letGo(before);
+  await expect.poll(() => callLines().length).toBe(linesBefore + 1);
+  expect(JSON.parse(callLines().at(-1) ?? "")).toMatchObject({ status: 499, errorType: "PROVIDER_TIMEOUT" });
   expect(harness.logLines.join("")).not.toContain('"fault"');
 }
 
