@@ -86,22 +86,20 @@ function missingTokenProblem(members: Members): string {
   return "error" in members ? "is missing: this is an error response (RFC 6749 section 5.2)" : "is missing";
 }
 
-/** Missing, null and "" all mean no token: an empty one must never replace a real one. */
+/** An empty token is none: it must never replace a real one. */
 function tokenFrom(members: Members, field: string, allowed: RegExp): Secret | undefined {
-  const value = members[field];
-  if (value === undefined || value === null || value === "") return undefined;
+  const text = textFrom(members, field, allowed);
+  return text === "" ? undefined : new Secret(text);
+}
+
+/** Missing and null mean the same as "". */
+function textFrom(members: Members, field: string, allowed = VSCHARS): string {
+  const value = members[field] ?? "";
   if (typeof value !== "string") throw new TokenResponseError(field, "must be a string");
   if (value.length > MAX_SECRET_LENGTH) {
     throw new TokenResponseError(field, `must be at most ${MAX_SECRET_LENGTH} characters`);
   }
-  if (!allowed.test(value)) throw new TokenResponseError(field, "must be printable ASCII, without line breaks");
-  return new Secret(value);
-}
-
-function textFrom(members: Members, field: string): string {
-  const value = members[field] ?? "";
-  if (typeof value !== "string") throw new TokenResponseError(field, "must be a string");
-  if (value !== "" && (value.length > MAX_SECRET_LENGTH || !VSCHARS.test(value))) {
+  if (value !== "" && !allowed.test(value)) {
     throw new TokenResponseError(field, "must be printable ASCII, without line breaks");
   }
   return value;
