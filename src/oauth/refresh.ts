@@ -246,12 +246,8 @@ async function endOrFallBack(
   target: RefreshTarget,
   verdict: RefusedVerdict,
 ): Promise<RefreshOutcome> {
-  const { connections, sealer, persistence } = options;
-  const current = await untilStored(
-    persistence,
-    () => connections.find(lease.connection),
-    () => true,
-  );
+  const { connections, sealer } = options;
+  const current = await untilRead(options, () => connections.find(lease.connection));
   if (current === undefined || current.version !== lease.connection.version) return "lost";
   if (lease.previousRefreshToken === undefined) return refuse(options, lease, target, verdict);
   let previous: Secret;
@@ -265,6 +261,11 @@ async function endOrFallBack(
   const isFresh = options.watchAge();
   if (!(await connections.extendLease(lease, options.leaseMs))) return "lost";
   return attempt(options, trying({ ...lease, isFresh }), target, previous);
+}
+
+/** Reads what a decision needs: the provider has answered, and would not answer the same again. */
+function untilRead<T>({ persistence }: RefreshOptions, read: () => Promise<T>): Promise<T> {
+  return untilStored(persistence, read, () => true);
 }
 
 type RefusedVerdict = Extract<TokenVerdict, { readonly words: string }>;
@@ -297,19 +298,15 @@ function reasonOf({ kind }: RefusedVerdict, { unansweredSince }: Connection): st
 }
 
 async function judge(
-  { connections, now, persistence }: RefreshOptions,
+  options: RefreshOptions,
   { connection }: Lease,
   { registration }: RefreshTarget,
   { kind, words }: RefusedVerdict,
 ): Promise<RefusalDecision> {
-  const at = now();
+  const at = options.now();
   const before = connection.trouble?.refusal;
   const since = before?.words === words ? before.since : at;
-  const evidence = await untilStored(
-    persistence,
-    () => connections.findEvidence(connection, words, since, at),
-    () => true,
-  );
+  const evidence = await untilRead(options, () => options.connections.findEvidence(connection, words, since, at));
   const { updatedAt: clientUpdatedAt } = registration;
   return decideRefusal({ isKnown: kind === "ended", words, before, evidence, clientUpdatedAt, now: at });
 }

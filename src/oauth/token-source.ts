@@ -194,19 +194,14 @@ export type RefreshNeed = "none" | "beside" | "before";
 export function decideRefreshNeed(connection: Connection, now: number): RefreshNeed {
   requireUsable(connection);
   const freshness = decideFreshness(connection, now);
-  if (freshness === "ended") {
-    requireRefreshToken(connection);
-    return "before";
+  if (freshness === "ended" && connection.refreshToken === undefined) {
+    throw new RelayError(
+      "REAUTHORIZATION_REQUIRED",
+      "This user's access token has expired, and there is no refresh token. The user must connect again.",
+    );
   }
+  if (freshness === "ended") return "before";
   return freshness === "due" && connection.refreshToken !== undefined ? "beside" : "none";
-}
-
-function requireRefreshToken({ refreshToken }: Connection): void {
-  if (refreshToken !== undefined) return;
-  throw new RelayError(
-    "REAUTHORIZATION_REQUIRED",
-    "This user's access token has expired, and there is no refresh token. The user must connect again.",
-  );
 }
 
 /** Throws RelayError REAUTHORIZATION_REQUIRED unless the connection's tokens may be used. */

@@ -84,7 +84,10 @@ export const SECRET_GUARDS: readonly Guard[] = [
   ),
   guard(
     "expired token",
-    ['if (freshness === "ended") {', 'if (freshness === ("never" as string)) {'],
+    [
+      'if (freshness === "ended" && connection.refreshToken === undefined) {',
+      'if (freshness === ("never" as string)) {',
+    ],
     "oauth/token-source",
   ),
   guard("refresh: for calls while it stops", ["await calls;", ""], "regress/refresh-while-stopping"),
