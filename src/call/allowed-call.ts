@@ -15,6 +15,7 @@ import { overloaded, RelayError } from "../model/errors.js";
 import type { Connection, ConnectionStore } from "../oauth/connection.js";
 import { connectAgain } from "../oauth/credentials.js";
 import type { TokenSource } from "../oauth/token-source.js";
+import { requireProvider } from "../providers/catalog.js";
 import { requirePlaceholders } from "../providers/credential.js";
 import { decideBoundOrigin, decideEgress, type EgressAllowed } from "../providers/egress.js";
 import type { Provider, ProviderCatalog } from "../providers/provider.js";
@@ -72,7 +73,7 @@ export async function requireAllowedCall(
   call.description.passed?.requireProofOnce();
   if (!call.memory.belongTo(application.id)) throw overloaded();
   if (application.callsPerMinute > 0) await requireRate(options, application.id, application.callsPerMinute);
-  const provider = requireProvider(options, call);
+  const provider = requireProvider(options, call.providerName);
   decided.provider = provider;
   const steps = checkCall(call.description, { newBoundary: options.newBoundary, memory: call.memory });
   const checked = isLarge(call) ? await options.turns.take(steps, call) : atOnce(steps);
@@ -129,17 +130,6 @@ function requireCaller(options: AllowanceOptions, application: Application, call
   const isAllowed = decision.result === "allow";
   decided.caller = { isAllowed, rule: isAllowed ? proofThatCounts(call.proof) : decision.rule };
   if (!isAllowed) throw new RelayError("CALLER_NOT_ALLOWED", decision.message);
-}
-
-function requireProvider({ catalog }: AllowanceOptions, call: Call): Provider {
-  const provider = catalog.find(call.providerName);
-  if (provider === undefined) {
-    throw new RelayError(
-      "INVALID_PROVIDER",
-      "There is no provider with this name. Check the provider's name in the path.",
-    );
-  }
-  return provider;
 }
 
 function requireEgress({ url, passed }: Call["description"], provider: Provider, decided: Deciding): EgressAllowed {

@@ -6,6 +6,7 @@ import {
   requireCallerIds,
 } from "../applications/caller.js";
 import { formatError, RelayError } from "../model/errors.js";
+import { requireProvider } from "../providers/catalog.js";
 import { parseAnswers } from "../providers/connection-value.js";
 import { hasOwnPage, type Provider } from "../providers/provider.js";
 import type { AuthorizationOptions } from "./authorization-server.js";
@@ -263,13 +264,6 @@ async function requireOffers(options: Parameters<typeof offersFor>[0], input: Co
     "PROVIDER_MISCONFIGURED",
     "The application has no OAuth client for any provider, so the page would be empty. The operator must add one with 'relay client put'.",
   );
-}
-
-/** Rejects with RelayError INVALID_PROVIDER. */
-export function requireProvider({ catalog }: Pick<AuthorizationOptions, "catalog">, name: string): Provider {
-  const provider = catalog.find(name);
-  if (provider !== undefined) return provider;
-  throw new RelayError("INVALID_PROVIDER", "There is no provider with this name. Check the provider's name.");
 }
 
 /** A link is stored until it expires, so its size is limited. */

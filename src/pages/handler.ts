@@ -10,12 +10,12 @@ import {
   connectSessionFromSecret,
   offersFor,
   requireLink,
-  requireProvider,
   withSession,
 } from "../oauth/connect-session.js";
 import { disconnect } from "../oauth/disconnect.js";
 import { connectByValues } from "../oauth/enter-values.js";
 import { type Question, startAuthorization } from "../oauth/start.js";
+import { requireProvider } from "../providers/catalog.js";
 import { MAX_SECRET_LENGTH, type ValueTexts, valuesOf } from "../providers/connection-value.js";
 import { hasOwnPage, type Provider } from "../providers/provider.js";
 import { connectPage, noticeFrom } from "./connect-page.js";

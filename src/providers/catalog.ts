@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { codeOf } from "../lib/secret-file.js";
+import { RelayError } from "../model/errors.js";
 import { type DefinitionOptions, parseProvider } from "./definition.js";
 import {
   type Provider,
@@ -157,4 +158,11 @@ function readProvider(path: string, options: DefinitionOptions, problems: Provid
 
 function reporterOf(path: string, problems: ProviderProblem[]): Report {
   return (field, message) => problems.push({ file: path, field, message });
+}
+
+/** Finds a provider by name or alias. Throws RelayError INVALID_PROVIDER. */
+export function requireProvider({ catalog }: { readonly catalog: ProviderCatalog }, name: string): Provider {
+  const provider = catalog.find(name);
+  if (provider !== undefined) return provider;
+  throw new RelayError("INVALID_PROVIDER", "There is no provider with this name. Check the provider's name.");
 }

@@ -24,10 +24,11 @@ import {
 } from "../../applications/caller.js";
 import { RelayError } from "../../model/errors.js";
 import type { AuthorizationOptions } from "../../oauth/authorization-server.js";
-import { createConnectLink, requireProvider } from "../../oauth/connect-session.js";
+import { createConnectLink } from "../../oauth/connect-session.js";
 import type { Connection, ConnectionSummary } from "../../oauth/connection.js";
 import { disconnect } from "../../oauth/disconnect.js";
 import { toldStateOf } from "../../oauth/refreshable.js";
+import { requireProvider } from "../../providers/catalog.js";
 
 /** The connection methods: message → message. Each rejects only with RelayError. */
 export interface ConnectionOperations {

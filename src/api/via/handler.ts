@@ -218,7 +218,11 @@ interface Place {
  * other URL is unchanged. Pure.
  */
 function placeFrom(written: string, { provider, providerName, url, relayOrigin }: Rewriting): Place {
-  const parsed = parseUrl(written, url);
+  // A field's bytes are Latin-1 text here; clients send those above ASCII as they are, percent-encoded.
+  const parsed = parseUrl(
+    written.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16)}`),
+    url,
+  );
   const isOwn = parsed !== undefined && matchOrigin(parsed.origin, provider) !== undefined;
   if (!isOwn || parsed.username !== "" || parsed.password !== "") {
     return { url: written, isOwn: false, isRelay: parsed !== undefined && parsed.host === parseUrl(relayOrigin)?.host };

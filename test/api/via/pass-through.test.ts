@@ -338,6 +338,8 @@ describe("an answer", () => {
       ["../../b", `${here}/b`],
       ["?page=2", `${here}/x/a?page=2`],
       [own, `${here}/`],
+      // Latin-1 text, as node:http writes it: the bytes of UTF-8, and others.
+      [`${own}/caf\u00c3\u00a9?q=\u00e9`, `${here}/caf%c3%a9?q=%e9`],
       ["https://storage.example/b?sig=1", "https://storage.example/b?sig=1"],
       [`${own}.evil.test/b`, `${own}.evil.test/b`],
       [`http://user@${bed.host}/b`, `http://user@${bed.host}/b`],
