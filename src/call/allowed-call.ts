@@ -11,7 +11,7 @@ import {
 } from "../applications/caller.js";
 import { LARGE_BYTES } from "../lib/chunks.js";
 import { atOnce, type Turns } from "../lib/turns.js";
-import { overloaded, RelayError } from "../model/errors.js";
+import { overloaded, RelayError, rateLimited } from "../model/errors.js";
 import type { Connection, ConnectionStore } from "../oauth/connection.js";
 import { connectAgain } from "../oauth/credentials.js";
 import type { TokenSource } from "../oauth/token-source.js";
@@ -116,8 +116,7 @@ function beginCapture(
 async function requireRate({ rateLimiter }: AllowanceOptions, key: string, callsPerMinute: number): Promise<void> {
   const waitSeconds = await rateLimiter.take(key, callsPerMinute);
   if (waitSeconds === 0) return;
-  const limit = `${callsPerMinute} calls per minute`;
-  throw new RelayError("RATE_LIMITED", `The limit of ${limit} is reached. Try again in ${waitSeconds} seconds.`);
+  throw rateLimited(`The limit of ${callsPerMinute} calls per minute is reached.`, waitSeconds);
 }
 
 /** Not the connection's id: a user who disconnects and connects again gets another one. */

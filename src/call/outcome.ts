@@ -47,6 +47,8 @@ export interface ErrorOutcome {
   readonly statusCode: number;
   /** One sentence for a human: `inernalError` on the wire. */
   readonly message: string;
+  /** See `RelayError`. */
+  readonly waitSeconds?: number | undefined;
   /** Defined only when the provider answered (API_ERROR). */
   readonly answer: Answer | undefined;
 }
@@ -108,6 +110,7 @@ export function outcomeFromError(
     errorType: known.reason,
     statusCode: known.statusCode,
     message: known.message,
+    waitSeconds: known.waitSeconds,
     answer: undefined,
   };
 }

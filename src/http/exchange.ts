@@ -29,9 +29,14 @@ export function answerPlain(
   response.end(body);
 }
 
-/** Fields of an answer in JSON, which no cache keeps and no browser takes for anything else. */
-export function jsonFields(length: number): OutgoingHttpHeaders {
+/**
+ * Fields of an answer in JSON, which no cache keeps and no browser takes for anything else.
+ *
+ * @param waitSeconds for `Retry-After` (RFC 9110 section 10.2.3).
+ */
+export function jsonFields(length: number, waitSeconds?: number): OutgoingHttpHeaders {
   return {
+    ...(waitSeconds !== undefined && { "retry-after": String(waitSeconds) }),
     "content-type": "application/json",
     "content-length": length,
     "cache-control": "no-store",

@@ -35,6 +35,11 @@ export function formatError(message: string): RelayError {
   return new RelayError("CALL_FORMAT_ERROR", message);
 }
 
+/** Error for a caller over a limit, which `what` names. */
+export function rateLimited(what: string, waitSeconds: number): RelayError {
+  return new RelayError("RATE_LIMITED", `${what} Try again in ${waitSeconds} seconds.`, { waitSeconds });
+}
+
 /** Error for a request that there is no capacity for. */
 export function overloaded(): RelayError {
   return new RelayError("OVERLOADED", "The relay is overloaded right now. Try again in a moment.");
@@ -49,11 +54,14 @@ export function overloaded(): RelayError {
  */
 export class RelayError extends Error {
   readonly reason: Reason;
+  /** When to try again, for `Retry-After`; undefined when that is not known. */
+  readonly waitSeconds: number | undefined;
 
-  constructor(reason: Reason, message: string, options?: { cause?: unknown }) {
+  constructor(reason: Reason, message: string, options?: { cause?: unknown; waitSeconds?: number }) {
     super(message, options);
     this.name = "RelayError";
     this.reason = reason;
+    this.waitSeconds = options?.waitSeconds;
   }
 
   /** The row's statusCode for this reason. */

@@ -1,7 +1,7 @@
 import type { PathHandler } from "../http/dispatch.js";
 import { answerPlain, clientNetworkOf, type HttpRequest, type HttpResponse } from "../http/exchange.js";
 import { decodePercent } from "../lib/parse-url.js";
-import { formatError, RelayError } from "../model/errors.js";
+import { formatError, RelayError, rateLimited } from "../model/errors.js";
 import type { AuthorizationOptions } from "../oauth/authorization-server.js";
 import { CALLBACK_PATH, type CallbackResult, finishAuthorization, redirectUriWith } from "../oauth/callback.js";
 import {
@@ -303,12 +303,13 @@ async function answerOrExplain(
   } catch (error) {
     if (!(error instanceof RelayError)) authorization.onFault("pages", error);
     if (response.headersSent || response.destroyed) return;
-    const status = error instanceof RelayError ? error.statusCode : 500;
+    const { statusCode: status, waitSeconds } = error instanceof RelayError ? error : { statusCode: 500 };
+    if (waitSeconds !== undefined) response.setHeader("retry-after", String(waitSeconds));
     sendPage(response, status, messagePage(messageFromError(error, texts)), { texts });
   }
 }
 
 function requireWithinLimit(waitSeconds: number): void {
   if (waitSeconds === 0) return;
-  throw new RelayError("RATE_LIMITED", `Too many requests from this address. Try again in ${waitSeconds} seconds.`);
+  throw rateLimited("Too many requests from this address.", waitSeconds);
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startSecondRelay } from "../server/second-relay.js";
 import { createCallers } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
 
@@ -38,6 +39,18 @@ describe("rate limits of an application", () => {
     }
     expect(harness.sandbox.requests.length).toBe(before);
     expect(await call(free, "a")).not.toHaveProperty("errorType");
+  });
+
+  it.each(["call", "stream"])("say in Retry-After how long to wait where the status of /%s is 429", async (method) => {
+    const { url } = await startSecondRelay(harness, { RELAY_HTTP_STATUS: "mirror" });
+    const application = await harness.createApplication({ callsPerMinute: 1 });
+    await harness.connect(application, "a");
+    const route = `/oauth/method/sandbox/${method}?user_id=a&public_key=${application.publicKey}`;
+    const body = JSON.stringify({ url: `${harness.sandbox.origin}/me`, method: "GET" });
+    const send = () => fetch(url + route, { method: "POST", body });
+    const [first, second] = [await send(), await send()];
+    expect([first.status, first.headers.get("retry-after"), second.status]).toEqual([200, null, 429]);
+    expect(await second.text()).toContain(` in ${second.headers.get("retry-after")} seconds.`);
   });
 
   it("count each connection by itself when they are set for connections", async () => {

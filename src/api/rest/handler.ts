@@ -51,9 +51,10 @@ function answerOutcome(
   outcome: Outcome,
   cors: Readonly<Record<string, string>> | undefined,
 ): void {
-  const fields = jsonFields(body.length);
+  const isMirror = options.httpStatus === "mirror";
+  const fields = jsonFields(body.length, isMirror && outcome.result === "error" ? outcome.waitSeconds : undefined);
   if (cors !== undefined) Object.assign(fields, cors);
-  response.writeHead(options.httpStatus === "mirror" ? mirroredStatus(outcome) : 200, fields);
+  response.writeHead(isMirror ? mirroredStatus(outcome) : 200, fields);
   if (typeof body === "string") response.end(body, "latin1");
   else endWith(response, body.pieces);
 }

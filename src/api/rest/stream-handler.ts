@@ -202,11 +202,11 @@ export function writeRow(
   if (response.destroyed) return;
   const body = bytesFromBody(bodyFromOutcome(outcome, undefined));
   response.writeHead(outcome.statusCode, {
-    ...jsonFields(body.length),
+    ...jsonFields(body.length, outcome.waitSeconds),
     "x-call-id": outcome.callId,
     [typeField]: outcome.errorType,
     ...cors,
-    ...(cors && { "access-control-expose-headers": `x-call-id, ${typeField}, x-request-id` }),
+    ...(cors && { "access-control-expose-headers": `retry-after, x-call-id, ${typeField}, x-request-id` }),
   });
   response.end(body);
 }

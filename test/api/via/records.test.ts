@@ -67,6 +67,8 @@ describe("what is known of a request that was passed through", () => {
       expect((await send(bed, bed.via("/a"), { fields })).status).toBe(201);
       const { status, fields: answered } = await send(bed, bed.via("/a"), { fields });
       expect([status, answered["x-relay-error"]]).toEqual([429, "RATE_LIMITED"]);
+      // SDKs wait as long as this says, and some give up without it.
+      expect(Number(answered["retry-after"])).toBeGreaterThan(0);
     }
   });
 });
