@@ -298,7 +298,8 @@ async function answerOrExplain(
   const texts = textsFor(request.headers["accept-language"]);
   try {
     const address = clientAddress(request);
-    requireWithinLimit(await takeRequest(clientNetworkOf(address)));
+    const waitSeconds = await takeRequest(clientNetworkOf(address));
+    if (waitSeconds > 0) throw rateLimited("Too many requests from this address.", waitSeconds);
     await answer({ options: authorization, request, response, address, texts, ...browserOf(authorization, request) });
   } catch (error) {
     if (!(error instanceof RelayError)) authorization.onFault("pages", error);
@@ -307,9 +308,4 @@ async function answerOrExplain(
     if (waitSeconds !== undefined) response.setHeader("retry-after", String(waitSeconds));
     sendPage(response, status, messagePage(messageFromError(error, texts)), { texts });
   }
-}
-
-function requireWithinLimit(waitSeconds: number): void {
-  if (waitSeconds === 0) return;
-  throw rateLimited("Too many requests from this address.", waitSeconds);
 }

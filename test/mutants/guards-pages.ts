@@ -89,7 +89,11 @@ export const PAGE_GUARDS: readonly Guard[] = [
     ["takeRequest(clientNetworkOf(address))", "takeRequest(address)"],
     "pages/visitor",
   ),
-  guard("visits", ["requireWithinLimit(await", "void (await"], "pages/visitor"),
+  guard(
+    "visits",
+    ["if (waitSeconds > 0) throw rateLimited(", "if (waitSeconds < 0) throw rateLimited("],
+    "pages/visitor",
+  ),
   guard("limit of tickets", ["if ((counted?.count ?? 0) >= most) {", "if (false) {"], "store/tickets"),
   guard("limit of tickets: links", ['if (ticket.kind === "LINK") return false;', ""], "store/tickets"),
   guard("stop waits for a redemption", ["    await authorization.pending.settled();\n", ""], "pages/redemption"),

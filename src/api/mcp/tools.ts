@@ -4,7 +4,7 @@ import { type CallToolResult, ErrorCode, McpError, type Tool } from "@modelconte
 import { type Connection, ListConnectionsRequestSchema } from "../../../gen/relay/v1/relay_pb.js";
 import { writtenFromRule } from "../../applications/call-rules.js";
 import type { CallToken } from "../../applications/call-token.js";
-import type { CallerFields, CallerProof } from "../../applications/caller.js";
+import type { CallerFields } from "../../applications/caller.js";
 import { CALL_JSON_LIMITS, type Call, type CallDescription } from "../../call/call.js";
 import type { Explanation } from "../../call/explanation.js";
 import type { Relay } from "../../call/relay.js";
@@ -19,8 +19,10 @@ import type { ConnectionOperations } from "../rpc/connection-operations.js";
 import { nextAfter, resultFromJson, resultFromOutcome } from "./result.js";
 
 /** What the tools need from the rest of the service. */
-export interface ToolOptions extends AccountOptions {
+export interface ToolOptions {
   readonly relay: Relay;
+  readonly catalog: ProviderCatalog;
+  readonly connections: Pick<ConnectionOperations, "listConnections">;
   /** See `explainCall()`. */
   readonly explain: (read: () => Call) => Promise<Explanation>;
   /** Most bytes of a provider's answer to show. */
@@ -28,7 +30,9 @@ export interface ToolOptions extends AccountOptions {
 }
 
 /** The caller, and everything about a call except what the arguments say. */
-export interface Agent extends Omit<Call, "description" | "responseMode">, AccountHolder {}
+export interface Agent extends Omit<Call, "description" | "responseMode"> {
+  readonly fields: CallerFields;
+}
 
 /** Sent to a model once, when it connects. */
 export const INSTRUCTIONS =
@@ -117,15 +121,14 @@ export async function callTool(
   try {
     if (name === "list_accounts") return resultFromJson(await accountsOf(options, agent));
     if (name === "explain_call") return resultFromJson(explained(await options.explain(() => callFrom(agent, args))));
-    if (name === "perform_call") return await performCall(options, agent, args);
+    if (name === "perform_call") {
+      const { outcome } = await options.relay.perform(callFrom(agent, args));
+      return resultFromOutcome(outcome, options.maxAnswerBytes);
+    }
   } catch (error) {
     return resultFromOutcome(options.relay.refuse(agent, error), options.maxAnswerBytes);
   }
   throw new McpError(ErrorCode.InvalidParams, "There is no such tool; tools/list shows the tools.");
-}
-
-async function performCall({ relay, maxAnswerBytes }: ToolOptions, agent: Agent, args: Arguments) {
-  return resultFromOutcome((await relay.perform(callFrom(agent, args))).outcome, maxAnswerBytes);
 }
 
 function callFrom(agent: Agent, args: Arguments): Call {
@@ -155,25 +158,13 @@ const REFRESHES = {
   before: "the account's token would be refreshed first",
 } as const;
 
-/** What listing accounts needs from the rest of the service. */
-interface AccountOptions {
-  readonly connections: Pick<ConnectionOperations, "listConnections">;
-  readonly catalog: ProviderCatalog;
-}
-
-/** The user whose accounts are listed, and the proof of the caller. */
-interface AccountHolder {
-  readonly fields: CallerFields;
-  readonly proof: CallerProof;
-}
-
 /** Even a few dozen are many; with long scopes and rules this is still less than a model's context. */
 const MAX_ACCOUNTS = 100;
 
 /**
  * The user's accounts at the token's providers, and the token's expiry, providers and rules. Rejects with RelayError.
  */
-async function accountsOf({ connections, catalog }: AccountOptions, { fields, proof }: AccountHolder) {
+async function accountsOf({ connections, catalog }: ToolOptions, { fields, proof }: Agent) {
   const token = proof.callToken?.token;
   const { connections: found } = await connections.listConnections(create(ListConnectionsRequestSchema), fields);
   const byProvider = new Map(found.map((connection) => [connection.providerName, connection]));
