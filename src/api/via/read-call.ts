@@ -111,7 +111,6 @@ interface OwnFields {
 }
 
 function ownFieldsOf(fields: HeaderPairs): OwnFields {
-  if (!fields.some(([name]) => name.startsWith("x-relay-"))) return NO_OWN_FIELDS;
   const authorization = valuesOf(fields, "x-relay-authorization").map(bearerOf);
   const keys = {
     publicKey: only(fields, "x-relay-public-key") ?? "",
@@ -121,12 +120,6 @@ function ownFieldsOf(fields: HeaderPairs): OwnFields {
   };
   return { authorization, keys, isNamed: authorization.length > 0 || keys.publicKey !== "" };
 }
-
-const NO_OWN_FIELDS: OwnFields = {
-  authorization: [],
-  keys: { publicKey: "", userId: "", privateKey: undefined, userSignature: undefined },
-  isNamed: false,
-};
 
 function valuesOf(fields: HeaderPairs, wanted: string): readonly string[] {
   return fields.filter(([name]) => name === wanted).map(([, value]) => value);
