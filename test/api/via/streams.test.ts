@@ -84,8 +84,8 @@ describe("a body that is passed through", () => {
     const answered = answerTo(chunked);
     const piece = randomBytes(1024 * 1024);
     for (let at = 0; at <= MAX_BYTES; at += piece.length) {
-      if (!chunked.write(piece))
-        await Promise.race([once(chunked, "drain"), once(chunked, "response").catch(() => {})]);
+      // The refusal closes the connection, perhaps while this waits; what counts is the answer.
+      if (!chunked.write(piece)) await Promise.race([once(chunked, "drain").catch(() => {}), answered]);
     }
     expect(await answered).toMatchObject({ status: 413, fields: { "x-relay-error": "REQUEST_TOO_LARGE" } });
   });
@@ -240,7 +240,8 @@ describe("an answer that comes before the end of the body", () => {
     socket.write(`POST ${bed.via("/a")} HTTP/${version}\r\n${fields}${field}\r\n`);
     socket.write(Buffer.alloc(1000, "!"));
     await once(socket, "readable");
-    for (let pieces = 0; pieces < 200 && !socket.destroyed; pieces++) {
+    // Few, since the relay discards them for a second only: closed with one of them unread, the answer would be lost.
+    for (let pieces = 0; pieces < 20 && !socket.destroyed; pieces++) {
       await new Promise((resolve) => socket.write(Buffer.alloc(65_536, "!"), resolve));
     }
     let text = "";
