@@ -163,6 +163,10 @@ export type Parsed<Value = string> = { readonly value: Value } | { readonly prob
 
 const OUTSIDE = /[?#@\\*,\s]/;
 
+/** Of an address or an origin. PostgreSQL has origins in an index, whose rows have at most 2,704 bytes. */
+const MAX_LENGTH = 2048;
+const TOO_LONG = { problem: `must have at most ${MAX_LENGTH} characters` };
+
 /**
  * Parses a browser origin that may call, such as `https://app.example.com`. Normalizes it to what browsers send in
  * `Origin` (RFC 6454 section 6.2), since the two are compared as text: host in lower case and punycode, without the
@@ -177,13 +181,13 @@ export function parseOrigin(text: string): Parsed {
     return { problem: "must be https://host or https://host:port (http for development)" };
   }
   const { origin, pathname } = url;
+  if (origin.length > MAX_LENGTH) return TOO_LONG;
   return pathname === "/" ? { value: origin } : { problem: `must have no path: write ${origin}` };
 }
 
 /** A URI with a private-use scheme (RFC 8252 section 7.1): a reversed domain name, so that schemes do not collide. */
 const PRIVATE_USE = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:\/{1,3}[\x21-\x7e]*$/;
 const LOOPBACK = new Set(["127.0.0.1", "localhost", "[::1]"]);
-const MAX_LENGTH = 2048;
 
 /**
  * Parses an address that browsers may be redirected to: https, http to this machine for development, or an app's own
@@ -204,7 +208,7 @@ export function parseRedirectUri(text: string): Parsed {
 
 /** Parses an http or https address of visible ASCII. @param what what it must be, for the problem. */
 export function parseWebAddress(text: string, what: string): Parsed<URL> {
-  if (text.length > MAX_LENGTH) return { problem: `must have at most ${MAX_LENGTH} characters` };
+  if (text.length > MAX_LENGTH) return TOO_LONG;
   const url = /^https?:\/\/[\x21-\x7e]+$/.test(text) ? parseUrl(text) : undefined;
   if (url === undefined) return { problem: `must be ${what}` };
   const isBare = !text.includes("#") && url.username === "" && url.password === "";

@@ -37,6 +37,11 @@ describe("parseOrigin()", () => {
     ["https://bücher.example", "https://xn--bcher-kva.example"],
   ])("reads %j as browsers send it: %j", (text, value) => expect(parseOrigin(text)).toEqual({ value }));
 
+  it("refuses one that is too long for an index of PostgreSQL", () => {
+    expect(parseOrigin(`https://${"a.".repeat(1019)}b`)).toMatchObject({ value: expect.any(String) });
+    expect(parseOrigin(`https://${"a.".repeat(1020)}b`)).toEqual({ problem: "must have at most 2048 characters" });
+  });
+
   it("reads letters of Latin-1 also when it has read many", () => {
     const value = "https://xn--bcher-kva.example";
     const read = Array.from({ length: 20_000 }, () => parseOrigin("https://bücher.example"));
