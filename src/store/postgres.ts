@@ -235,10 +235,13 @@ async function knownVersion(
   return requireKnown(await foundSchema(session), database, migrations);
 }
 
-/** Undefined when the database has no relay schema. Rejects as the session does. */
+/**
+ * Undefined when the database has no relay schema, or when no migration of it has been committed: another relay may be
+ * making it. Rejects as the session does.
+ */
 async function foundSchema(session: Session): Promise<Schema | undefined> {
   try {
-    return (await session.read(({ send }) => send(FIND_SCHEMA))).rows[0];
+    return (await session.read(({ send }) => send(`${FIND_SCHEMA} AND version <> 0`))).rows[0];
   } catch (error) {
     // undefined_table (https://www.postgresql.org/docs/current/errcodes-appendix.html)
     if (error instanceof PostgresError && error.code === "42P01") return undefined;

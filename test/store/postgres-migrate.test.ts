@@ -141,4 +141,14 @@ describe.skipIf(POSTGRES_URL === undefined)("hasPostgresStore()", () => {
     expect(await hasPostgresStore(location, LIMITS)).toBe(true);
     await store.close();
   });
+
+  it("is false for a store that another relay is making, or did not finish", async () => {
+    await database.query("CREATE TABLE connections (theirs BIGINT)");
+    await expect(openPostgresStore(location, LIMITS)).rejects.toThrow(/another program's tables/);
+    expect(await hasPostgresStore(location, LIMITS)).toBe(false);
+    expect(await inspectPostgresStore(location, LIMITS, async () => {})).toBe("missing");
+    await database.query("DROP TABLE connections");
+    await (await openPostgresStore(location, LIMITS)).close();
+    expect(await inspectPostgresStore(location, LIMITS, async () => {})).toBe("current");
+  });
 });
