@@ -113,13 +113,14 @@ async function hasStoreOrProblem(
   sealer: Sealer | undefined,
   { problems, warn }: { readonly problems: string[]; readonly warn: (text: string) => void },
 ): Promise<boolean> {
-  const { inspectStore } = await import("../store/open-store.js");
+  const { hasStore, inspectStore } = await import("../store/open-store.js");
   const { database } = config;
   const found = await valueOrProblem("RELAY_DATABASE", problems, () => inspectStore(config, sealer));
   if (found === undefined) return database.kind === "sqlite";
   const { state, note } = found;
   if (note !== undefined) warn(`RELAY_DATABASE: ${textFromDatabaseLocation(database)} ${note}`);
-  if (state !== "missing") return true;
+  // In PostgreSQL `relay db migrate` makes a store in which nothing is sealed yet.
+  if (state !== "missing") return hasStore(config);
   if (database.kind === "sqlite") problems.push(...(await folderProblems("RELAY_DATABASE", database.path)));
   return false;
 }

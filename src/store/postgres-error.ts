@@ -107,7 +107,9 @@ export function openErrorFrom(database: string, error: unknown): unknown {
 function openProblemOf(code: string): string {
   if (code.startsWith("28")) return `refuses the user or the password (${code}); check RELAY_DATABASE`;
   if (code === "3D000") return "does not exist on this server; create it, or check RELAY_DATABASE";
-  if (code === "42501") return `gives the user too few privileges (${code}); the user must own the relay's tables`;
+  if (code === "42501")
+    return `gives the user too few privileges (${code}); the user must own the relay's tables and be allowed to create more`;
+  if (code === "3F000") return "has no such schema; create it, or check search_path in the options of RELAY_DATABASE";
   if (code === "42P07")
     return "has another program's tables with the same names as the relay's; give the relay its own database";
   if (code === "25006") return "is read-only: it is a standby or a read-only server; use the address of the primary";

@@ -104,6 +104,7 @@ export async function inspectPostgresStore(
 ): Promise<StoreState> {
   return lookInto(location, limits, async (session) => {
     const version = await knownVersion(session, textFromDatabaseLocation(location), POSTGRES_MIGRATIONS);
+    if (version !== POSTGRES_MIGRATIONS.length) await requireCreatable(session);
     if (version === undefined) return "missing";
     if (version < POSTGRES_MIGRATIONS.length) return "older";
     const database = createPostgresDatabase(session);
@@ -270,6 +271,15 @@ async function createVersion(session: Session): Promise<void> {
 
 async function runScript({ send }: Queries, sql: string): Promise<void> {
   for (const text of plainSql(sql).split(";")) if (text.trim() !== "") await send(text);
+}
+
+/** Rejects when a migration could not create tables: for want of the schema in `search_path`, or of the privilege. */
+async function requireCreatable(session: Session): Promise<void> {
+  const { rows } = await session.read(({ send }) =>
+    send("SELECT has_schema_privilege(current_schema(), 'CREATE') AS may_create"),
+  );
+  // NULL without a schema (https://www.postgresql.org/docs/current/functions-info.html).
+  if (rows[0].may_create !== true) throw new PostgresError(rows[0].may_create === null ? "3F000" : "42501");
 }
 
 async function requireUtf8(session: Session, database: string): Promise<void> {

@@ -111,6 +111,33 @@ describe.skipIf(POSTGRES_URL === undefined)("relay db migrate", () => {
     expect(result.stdout).toMatch(/^postgres:\/\/127\.0\.0\.1:\d+\/postgres is up to date\n$/);
     expect(await database.query("SELECT id FROM applications")).toEqual([]);
     expect(existsSync(join(folder.path, "relay.key"))).toBe(false);
+    // The first start makes the key file.
+    expect(await folder.run(["config", "check"], { env })).toMatchObject({ exitCode: 0, stderr: "" });
+  });
+});
+
+describe.skipIf(POSTGRES_URL === undefined)("relay config check on PostgreSQL", () => {
+  it("names the schema that is not there, and the privilege to create tables that the user lacks", async () => {
+    const database = await createDatabase();
+    const [{ name } = { name: "" }] = await database.query<{ name: string }>("SELECT current_schema() AS name");
+    const check = async (url: string) => {
+      const { exitCode, stderr } = await createFolder().run(["config", "check"], { env: { RELAY_DATABASE: url } });
+      return { exitCode, stderr };
+    };
+    expect(await check(database.url)).toEqual({ exitCode: 0, stderr: "" });
+    expect(await check(database.url.replace(name, "no_such_schema"))).toEqual({
+      exitCode: 2,
+      stderr: expect.stringContaining("has no such schema; create it"),
+    });
+    const role = `role_${name}`;
+    await database.query(`CREATE ROLE ${role} LOGIN PASSWORD 'canary'; GRANT USAGE ON SCHEMA ${name} TO ${role}`);
+    onTestFinished(async () => {
+      await database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    });
+    expect(await check(database.url.replace(/\/\/[^@]*@/, `//${role}:canary@`))).toEqual({
+      exitCode: 2,
+      stderr: expect.stringContaining("too few privileges (42501)"),
+    });
   });
 });
 
