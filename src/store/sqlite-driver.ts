@@ -33,27 +33,27 @@ export function createSqliteDatabase(
   const caches = createRowCaches(db, onOperation);
   const answer = createAnswer(db, now);
   const transaction = db.transaction((operation: () => unknown) => operation());
-  const timed = <T>(kind: "read" | "write", begin: () => Promise<T>): Promise<T> => {
+  const timed = async <T>(kind: "read" | "write", run: () => T): Promise<T> => {
     const startedAt = performance.now();
-    const tell = (isFailed: boolean) => onOperation(kind, performance.now() - startedAt, isFailed);
-    const result = begin();
-    result.then(
-      () => tell(false),
-      () => tell(true),
-    );
-    return result;
+    let isFailed = true;
+    try {
+      const value = await attempt(db, run);
+      isFailed = false;
+      return value;
+    } finally {
+      onOperation(kind, performance.now() - startedAt, isFailed);
+    }
   };
   return {
     now,
     read(operation) {
-      const run = () => {
+      return timed("read", () => {
         caches.endTurn();
         return complete(operation(), answer);
-      };
-      return timed("read", () => attempt(run, (error) => tryAgain(db, run, error)));
+      });
     },
     write<T>(operation: () => Operation<T>, forget = caches.forgetAll) {
-      const run = () => {
+      return timed("write", () => {
         requireInPlace();
         caches.endTurn();
         const result = transaction.immediate(() => complete(operation(), answer)) as T;
@@ -61,15 +61,15 @@ export function createSqliteDatabase(
         // The file may have been replaced during the write.
         requireInPlace();
         return result;
-      };
-      return timed("write", () => attempt(run, (error) => tryAgain(db, run, error)));
+      });
     },
     createCache<Key, Value>({ maxRows, textOf, find: read }: CacheOptions<Key, Value>) {
       const rows = caches.create<Value>(maxRows);
-      // The row cache itself reports the reads of rows that it does not have.
+      // The row cache itself reports the reads that succeed.
       const find = (key: Key) => {
-        const look = () => rows.find(textOf(key), () => complete(read(key), answer));
-        return attempt(look, (error) => timed("read", () => tryAgain(db, look, error)));
+        const startedAt = performance.now();
+        const onFailed = () => onOperation("read", performance.now() - startedAt, true);
+        return attempt(db, () => rows.find(textOf(key), () => complete(read(key), answer)), onFailed);
       };
       const forget = (key: Key) => rows.forget(textOf(key));
       // The cache checks the file's data version, so no change is seen late.
@@ -136,26 +136,20 @@ function sqliteSql(sql: string): string {
 /** Pauses before the second, third and fourth try, in milliseconds: the event loop serves other calls meanwhile. */
 const WAITS_MS = [10, 25, 50];
 
-async function attempt<T>(operation: () => T, onFailure: (error: unknown) => Promise<T>): Promise<T> {
-  try {
-    return operation();
-  } catch (error) {
-    return onFailure(error);
-  }
-}
-
-async function tryAgain<T>(db: Sqlite.Database, operation: () => T, failure: unknown): Promise<T> {
-  let error = failure;
-  for (const waitMs of WAITS_MS) {
-    if (!isBusy(error)) break;
-    await delay(waitMs);
+async function attempt<T>(db: Sqlite.Database, operation: () => T, onFailed = () => {}): Promise<T> {
+  for (let tries = 0; ; tries += 1) {
     try {
       return operation();
-    } catch (again) {
-      error = again;
+    } catch (error) {
+      const waitMs = isBusy(error) ? WAITS_MS[tries] : undefined;
+      if (waitMs !== undefined) {
+        await delay(waitMs);
+        continue;
+      }
+      onFailed();
+      throw storeErrorFrom(error, db.open);
     }
   }
-  throw storeErrorFrom(error, db.open);
 }
 
 /**
