@@ -72,6 +72,7 @@ const TABLES = [
   "connections",
   "webhook_endpoints",
   "webhook_events",
+  "webhook_deliveries",
   "key_checks",
   "audit_records",
   "ended_sessions",

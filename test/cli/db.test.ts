@@ -33,7 +33,9 @@ describe.skipIf(POSTGRES_URL === undefined)("relay db copy", () => {
     const { folder, publicKey } = await filledFolder();
     const sqlite = new Database(join(folder.path, "relay.db"));
     onTestFinished(() => void sqlite.close());
-    sqlite.exec("INSERT INTO ended_sessions VALUES ('signed-out', 8000000000000)");
+    sqlite.exec(`INSERT INTO ended_sessions VALUES ('signed-out', 8000000000000);
+      INSERT INTO webhook_deliveries SELECT 7, 'delivered', id, 'connection.created', '${USER}', 'github', 'DELIVERED', 1,
+        204, 1, 2 FROM applications`);
     const database = await createDatabase();
     const env = { RELAY_DATABASE: database.url };
     expect(await folder.json(["db", "copy", ...source(folder)], { env })).toEqual({
@@ -43,6 +45,7 @@ describe.skipIf(POSTGRES_URL === undefined)("relay db copy", () => {
       connections: 1,
       webhook_endpoints: 1,
       webhook_events: 1,
+      webhook_deliveries: 1,
       key_checks: 1,
       ended_sessions: 1,
     });
@@ -51,6 +54,7 @@ describe.skipIf(POSTGRES_URL === undefined)("relay db copy", () => {
       ["client", "list", "--app", publicKey],
       ["connection", "show", "--app", publicKey, "--user", USER, "--provider", "github"],
       ["webhook", "show", "--app", publicKey],
+      ["webhook", "deliveries", "--app", publicKey],
     ]) {
       expect(await folder.json(command, { env })).toEqual(await folder.json(command));
     }
