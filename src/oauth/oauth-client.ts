@@ -24,10 +24,8 @@ export interface StoredOAuthClient {
 /** Where OAuth clients are kept. Rejects with RelayError STORE_UNAVAILABLE when the store cannot be used. */
 export interface OAuthClientStore {
   find(applicationId: string, providerName: string): Promise<StoredOAuthClient | undefined>;
-  /** Inserts a client, or replaces the one of the same application and provider, which keeps its id. */
-  put(client: StoredOAuthClient): Promise<void>;
   /**
-   * Reads one client and stores what `decide` returns, in one transaction. `decide` may be called more than once; if it
+   * Reads one client and stores what `decide` returns, in one transaction; an existing one keeps its id. `decide` may be called more than once; if it
    * throws, nothing is changed. Resolves to what is stored.
    */
   change(

@@ -53,11 +53,16 @@ export function createOAuthClientStore(database: Database): OAuthClientStore {
       const row = await database.read(() => first(FIND, { applicationId, providerName }));
       return row && clientFromRow(row);
     },
-    put: async (client) => {
-      await changeTwice(database, () => change(client, () => client, undefined));
+    async change(applicationId, providerName, decide, audit) {
+      const operation = () => change({ applicationId, providerName }, decide, audit);
+      try {
+        return await database.write(operation);
+      } catch (error) {
+        if (!isUniqueViolation(error)) throw error;
+        // A missing row cannot be locked. Another process has inserted it first, so now it is found.
+        return database.write(operation);
+      }
     },
-    change: (applicationId, providerName, decide, audit) =>
-      changeTwice(database, () => change({ applicationId, providerName }, decide, audit)),
     noteRefused: async (client, refusedSince) => {
       await database.write(() =>
         refusedSince === undefined ? run(ACCEPT, client) : run(REFUSE, { ...client, refusedSince }),
@@ -67,16 +72,6 @@ export function createOAuthClientStore(database: Database): OAuthClientStore {
     delete: (applicationId, providerName, options = {}) =>
       database.write(() => deleteOne({ applicationId, providerName }, options)),
   };
-}
-
-/** A missing row cannot be locked. If another process inserts it first, the second attempt finds it. */
-async function changeTwice<T>(database: Database, operation: () => Operation<T>): Promise<T> {
-  try {
-    return await database.write(operation);
-  } catch (error) {
-    if (!isUniqueViolation(error)) throw error;
-    return database.write(operation);
-  }
 }
 
 function* change(

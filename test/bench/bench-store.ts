@@ -10,6 +10,7 @@ import { camelCase } from "../../src/store/database.js";
 import { openSqliteStore } from "../../src/store/sqlite.js";
 import { verifyKeys } from "../../src/store/verify-keys.js";
 import { createApplication } from "../support/harness.js";
+import { putOAuthClient } from "../support/put-oauth-client.js";
 
 /** The provider that all users are connected at. */
 export const PROVIDER_NAME = "bench";
@@ -39,7 +40,7 @@ export async function createBenchStore(folder: string, connections: number, ende
   const application = await createApplication(store, sealer, {});
   // As the relay's first start leaves it: without a check of the key, the next start reads every row.
   await verifyKeys(store, sealer);
-  await store.oauthClients.put({
+  await putOAuthClient(store.oauthClients, {
     id: randomUUID(),
     applicationId: application.id,
     providerName: PROVIDER_NAME,

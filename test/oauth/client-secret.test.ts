@@ -14,6 +14,7 @@ import {
   NOW,
   type StoreFolder,
 } from "../store/store-for-test.js";
+import { putOAuthClient } from "../support/put-oauth-client.js";
 import { sealerForTest } from "./sealer-for-test.js";
 
 const sealer = sealerForTest();
@@ -55,7 +56,7 @@ const options = () => ({ catalog, oauthClients: store.oauthClients, sealer });
 
 async function putClient({ name: providerName }: Provider, originParameters: Record<string, string>): Promise<void> {
   const key = { applicationId, providerName };
-  await store.oauthClients.put({
+  await putOAuthClient(store.oauthClients, {
     id: randomUUID(),
     ...key,
     clientId: "c",

@@ -14,6 +14,7 @@ import {
   type StoreFolder,
 } from "../store/store-for-test.js";
 import { thin } from "../support/long.js";
+import { putOAuthClient } from "../support/put-oauth-client.js";
 import { refreshTargetForTest } from "./refresh-target-for-test.js";
 import { sealerForTest } from "./sealer-for-test.js";
 
@@ -50,7 +51,7 @@ async function createWorld(
     originParameters: {},
     updatedAt: NOW - DAY_MS,
   };
-  await store.oauthClients.put(client);
+  await putOAuthClient(store.oauthClients, client);
   let asked = 0;
   const users = new Map<string, string>();
   const registered = async () => (await store.oauthClients.find(application.id, PROVIDER)) as StoredOAuthClient;
@@ -272,11 +273,11 @@ describe("what all users of a client get", () => {
     for (const userId of users) await world.use(userId);
     isBad = true;
     world.advance(HOUR_MS);
-    await world.store.oauthClients.put({ ...world.client, clientId: "wrong", updatedAt: world.now() });
+    await putOAuthClient(world.store.oauthClients, { ...world.client, clientId: "wrong", updatedAt: world.now() });
     world.advance(MINUTE_MS);
     for (const userId of users) expect(await world.use(userId)).toBe("REFRESH_UNAVAILABLE");
     isBad = false;
-    await world.store.oauthClients.put({ ...world.client, updatedAt: world.now() });
+    await putOAuthClient(world.store.oauthClients, { ...world.client, updatedAt: world.now() });
     for (const userId of users) expect(await world.use(userId)).toBe("granted");
   });
 });
@@ -313,7 +314,7 @@ describe("a client that the provider refuses", () => {
       "PROVIDER_MISCONFIGURED",
       "PROVIDER_MISCONFIGURED",
     ]);
-    await world.store.oauthClients.put({ ...world.client, updatedAt: world.now() });
+    await putOAuthClient(world.store.oauthClients, { ...world.client, updatedAt: world.now() });
     expect([await world.use("a"), await world.use("b", peer), await world.use("c")]).toEqual(Array(3).fill("granted"));
     const { refusedSince } = (await world.store.oauthClients.find(world.application.id, PROVIDER)) as StoredOAuthClient;
     expect(refusedSince).toBeUndefined();

@@ -5,6 +5,7 @@ import { Secret } from "../../src/sealing/seal.js";
 import { sealWebhookSecret } from "../../src/webhooks/webhook-store.js";
 import { postRest } from "../support/callers.js";
 import { type Harness, startHarness, type TestApplication } from "../support/harness.js";
+import { putOAuthClient } from "../support/put-oauth-client.js";
 import { answerJson, startTokenEndpoint, type TestTokenEndpoint } from "../support/token-endpoint.js";
 import { startWebhookReceiver, type WebhookReceiver } from "../support/webhook-receiver.js";
 
@@ -167,7 +168,7 @@ describe("a token that has ended", () => {
 
   it("answers PROVIDER_MISCONFIGURED when the provider refuses the client, and keeps the user's tokens", async () => {
     const other = await harness.createApplication();
-    await harness.store.oauthClients.put({
+    await putOAuthClient(harness.store.oauthClients, {
       id: randomUUID(),
       applicationId: other.id,
       providerName: PROVIDER,

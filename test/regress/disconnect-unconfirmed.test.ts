@@ -8,6 +8,7 @@ import { providerFrom } from "../providers/provider-for-test.js";
 import { applicationForTest, connectionForTest, NOW } from "../store/store-for-test.js";
 import { createTestDatabase, POSTGRES_URL } from "../support/postgres.js";
 import { startPostgresProxy } from "../support/postgres-proxy.js";
+import { putOAuthClient } from "../support/put-oauth-client.js";
 
 // When the answer to the COMMIT of a disconnect was lost, the tokens were gone from the store and nobody revoked them:
 // the user was told to try again, and then that there was no connection.
@@ -37,7 +38,7 @@ async function openConnected() {
   await store.applications.create(application);
   const client = { applicationId: application.id, providerName: provider.name };
   const rest = { clientId: "c", clientSecret: undefined, scope: "", originParameters: {}, updatedAt: NOW };
-  await store.oauthClients.put({ id: randomUUID(), ...client, ...rest });
+  await putOAuthClient(store.oauthClients, { id: randomUUID(), ...client, ...rest });
   const key = { ...client, userId: "u" };
   await store.connections.put(connectionForTest(sealer, key, { refresh_token: "the-refresh-token" }), NOW);
   return { store, proxy, key };

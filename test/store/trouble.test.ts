@@ -7,6 +7,7 @@ import { Secret } from "../../src/sealing/seal.js";
 import type { Store } from "../../src/store/store.js";
 import { sealWebhookSecret } from "../../src/webhooks/webhook-store.js";
 import { sealerForTest } from "../oauth/sealer-for-test.js";
+import { putOAuthClient } from "../support/put-oauth-client.js";
 import { STORES, type StoreBed } from "./store-beds.js";
 import { applicationForTest, connectionForTest, NOW } from "./store-for-test.js";
 
@@ -235,7 +236,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
       updatedAt: 1,
     };
     const since = async () => (await store.oauthClients.find(application.id, "github"))?.refusedSince;
-    await store.oauthClients.put(client);
+    await putOAuthClient(store.oauthClients, client);
     await store.oauthClients.noteRefused({ ...client, updatedAt: 0 }, 4);
     expect(await since()).toBeUndefined();
     await store.oauthClients.noteRefused(client, 5);
@@ -245,7 +246,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
     expect(await since()).toBeUndefined();
     await store.oauthClients.noteRefused(client, 7);
     const changed = { ...client, updatedAt: 2 };
-    await store.oauthClients.put(changed);
+    await putOAuthClient(store.oauthClients, changed);
     expect(await since()).toBeUndefined();
     await store.oauthClients.noteRefused(changed, 8);
     // A late verdict on the client as it was before the change.
@@ -254,7 +255,7 @@ describe.each(STORES)("$name", ({ createBed }) => {
     await store.oauthClients.noteRefused(changed, undefined);
     expect(await since()).toBeUndefined();
     // A change after the clock has gone back is a later version all the same.
-    await store.oauthClients.put({ ...client, clientId: "other" });
+    await putOAuthClient(store.oauthClients, { ...client, clientId: "other" });
     await store.oauthClients.noteRefused(changed, 9);
     expect(await store.oauthClients.find(application.id, "github")).toMatchObject({ clientId: "other", updatedAt: 3 });
     expect(await since()).toBeUndefined();

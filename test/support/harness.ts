@@ -21,6 +21,7 @@ import { loadKeyring } from "../../src/sealing/keyring.js";
 import { createSealer, type Sealer, Secret } from "../../src/sealing/seal.js";
 import { openStore } from "../../src/store/open-store.js";
 import type { Store } from "../../src/store/store.js";
+import { putOAuthClient } from "./put-oauth-client.js";
 import { type Sandbox, type SandboxOptions, startSandbox } from "./sandbox.js";
 import { startWorkers } from "./workers.js";
 
@@ -220,7 +221,7 @@ async function putClient(
   key: { readonly applicationId: string; readonly providerName: string },
   { client_id, client_secret, scope = "", originParameters = {} }: TestClient,
 ): Promise<void> {
-  await store.oauthClients.put({
+  await putOAuthClient(store.oauthClients, {
     id: randomUUID(),
     ...key,
     clientId: client_id,
