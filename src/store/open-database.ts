@@ -55,7 +55,7 @@ export function openDatabase(path: string, kind = STORE): Database.Database {
     createFile(file);
     db = new Database(file, { timeout: kind.startTimeoutMs });
     prepareWhileBusy(db, file, kind);
-    setPragma(db, file, "busy_timeout", kind.busyTimeoutMs, kind.busyTimeoutMs);
+    setPragma(db, file, ["busy_timeout", String(kind.busyTimeoutMs), kind.busyTimeoutMs]);
     return db;
   } catch (error) {
     db?.close();
@@ -115,18 +115,12 @@ function prepareWhileBusy(db: Database.Database, file: string, kind: DatabaseKin
 function prepareDatabase(db: Database.Database, file: string, { pragmas, migrations }: DatabaseKind): void {
   assertKnownVersion(db, file, migrations);
   for (const ours of [file, `${file}-wal`, `${file}-shm`]) closeToOthers(ours);
-  for (const [name, value, expected] of pragmas) setPragma(db, file, name, value, expected);
+  for (const pragma of pragmas) setPragma(db, file, pragma);
   migrate(db, file, migrations);
 }
 
 /** Sets a pragma and reads it back, since SQLite silently ignores one that it cannot honour. */
-function setPragma(
-  db: Database.Database,
-  file: string,
-  name: string,
-  value: string | number,
-  expected: string | number,
-): void {
+function setPragma(db: Database.Database, file: string, [name, value, expected]: Pragma): void {
   db.pragma(`${name} = ${value}`);
   if (db.pragma(name, { simple: true }) === expected) return;
   throw new StoreOpenError(

@@ -90,11 +90,7 @@ const PROBE = createStatement<object, unknown>("SELECT 1 FROM applications LIMIT
 /** Creates the parts that every store shares, over its database. */
 export function createTables(
   database: Database,
-  {
-    calls,
-    figures,
-    health,
-  }: { readonly calls: CallBlockStore; readonly figures: FigureStore; readonly health: StoreHealth },
+  { calls, figures, health }: Pick<Store, "figures" | "health"> & { readonly calls: CallBlockStore },
 ): Omit<Store, "id" | "clock" | "countConnections" | "close"> {
   const applications = createApplicationStore(database, calls);
   const connections = createConnectionStore(database);
