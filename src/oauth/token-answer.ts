@@ -13,6 +13,7 @@ import {
   tokenResponseFrom,
   tokenResponseMember,
   toldMembersOf,
+  withoutMark,
 } from "./token-response.js";
 
 /** What a token endpoint sent back. */
@@ -77,13 +78,12 @@ const MAX_RETRY_AFTER_MS = 5 * 60_000;
 /** Judges the answer to a token request. Pure; never throws. `now` is milliseconds since the epoch. */
 export function decideTokenAnswer(answer: TokenEndpointAnswer, now: number, habits: TokenAnswerHabits): TokenVerdict {
   const { statusCode, body } = answer;
-  const text = bufferOf(body)
-    .toString("utf8")
-    .replace(/^\ufeff/, "")
-    .trim();
+  const text = withoutMark(bufferOf(body).toString()).trim();
   const whole = membersFrom(text);
   const members = tokenResponseMember(whole ?? {}, habits.tokenResponseMember);
-  const code = ownCodeFrom(whole ?? {}, habits) || errorCodeFrom(whole ?? {}) || errorCodeFrom(members);
+  const told = toldMembersOf(whole, text);
+  const ownCode = habits.tokenErrorMember === undefined ? "" : told(habits.tokenErrorMember);
+  const code = ownCode || errorCodeFrom(whole ?? {}) || errorCodeFrom(members);
   const refreshToken = refreshTokenFrom(members) ?? refreshTokenFrom(whole ?? {});
   const failed = (why: FailedAnswer): TokenVerdict => {
     return { kind: "failed", answer: why, retryAfterMs: parseRetryAfter(answer.retryAfter, now), refreshToken };
@@ -92,7 +92,7 @@ export function decideTokenAnswer(answer: TokenEndpointAnswer, now: number, habi
   // The provider has rotated the refresh token, whatever error it reports as well.
   const isRotation = refreshToken !== undefined && tokensFrom(members) !== undefined;
   if (statusCode < 300 && (code === "" || isRotation)) {
-    const verdict = decideTokens(members, whole ?? {}, () => failed("unreadable"));
+    const verdict = decideTokens(members, told, () => failed("unreadable"));
     return verdict.kind === "granted" ? { ...verdict, tokens: withEnd(verdict, habits, now) } : verdict;
   }
   if (statusCode === 429 || RATE_LIMITED.test(code)) return failed("rate_limited");
@@ -140,10 +140,10 @@ export function parseRetryAfter(text: string, now: number): number {
 }
 
 /** A malformed member that calls do not need must not cost the tokens beside it. */
-function decideTokens(members: Members, whole: Members, failed: () => TokenVerdict): TokenVerdict {
+function decideTokens(members: Members, told: ToldMembers, failed: () => TokenVerdict): TokenVerdict {
   const { access_token, refresh_token, expires_in } = members;
   const tokens = tokensFrom(members) ?? tokensFrom({ access_token, refresh_token, expires_in });
-  return tokens === undefined ? failed() : { kind: "granted", tokens, told: toldMembersOf(whole) };
+  return tokens === undefined ? failed() : { kind: "granted", tokens, told };
 }
 
 /** Takes the lifetime from the definition's own member, unless that is missing or in the past. */
@@ -177,11 +177,6 @@ function tokensFrom(members: Members): TokenResponse | undefined {
 function membersFrom(text: string): Members | undefined {
   if (text.startsWith("{")) return parseJson(text) as Members | undefined;
   return /^[\w.~-]+=/.test(text) ? Object.fromEntries(new URLSearchParams(text)) : undefined;
-}
-
-/** The error code at this provider's own path, if it is a string or a number there. */
-function ownCodeFrom(members: Members, { tokenErrorMember }: TokenAnswerHabits): string {
-  return tokenErrorMember === undefined ? "" : toldMembersOf(members)(tokenErrorMember);
 }
 
 /** `error` is a code in RFC 6749, and an object with a code or type elsewhere. */

@@ -1,3 +1,5 @@
+import { slicePath } from "../json/json-path.js";
+import { textAt } from "../json/json-slice.js";
 import { parseJson } from "../lib/parse-json.js";
 import { MAX_SECRET_LENGTH } from "../providers/connection-value.js";
 import { CONNECTION_KINDS, MAX_EXPIRES_IN_S } from "../providers/provider.js";
@@ -74,7 +76,7 @@ function tokenTypeFrom(members: Members): string {
 }
 
 function storedMembersFrom(text: string): Members {
-  const value = parseJson(text.startsWith("\uFEFF") ? text.slice(1) : text);
+  const value = parseJson(withoutMark(text));
   if (value === undefined) throw new TokenResponseError("", "is not valid JSON");
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new TokenResponseError("", "must be a JSON object, such as one with access_token and expires_in");
@@ -164,13 +166,27 @@ export function expiresAtFrom(
 
 /** Reads the members of a JSON answer; any other text has none. */
 export function toldMembersFrom(text: string): ToldMembers {
-  return toldMembersOf(parseJson(text));
+  const json = withoutMark(text);
+  return toldMembersOf(parseJson(json), json);
 }
 
-/** Reads the members of an answer. */
-export function toldMembersOf(answer: unknown): ToldMembers {
+/** Reads the members of an answer. @param text what it was parsed from: a number may be the id of an account. */
+export function toldMembersOf(answer: unknown, text: string): ToldMembers {
   return (path) => {
     const value = memberAt(answer, path);
+    if (typeof value === "number" && !Number.isSafeInteger(value)) return writtenAt(text, path);
     return typeof value === "string" || typeof value === "number" ? String(value) : "";
   };
+}
+
+/** The number at a path as it stands in the text: a double would round a long one. */
+function writtenAt(text: string, path: string): string {
+  const json = Buffer.from(text);
+  const range = slicePath(json, path);
+  return range === undefined ? "" : textAt(json, range);
+}
+
+/** Without the byte order mark that some servers put in front of UTF-8. */
+export function withoutMark(text: string): string {
+  return text.replace(/^\uFEFF/, "");
 }
