@@ -24,7 +24,7 @@ import {
   type ToldMembers,
   toldMembersFrom,
 } from "../oauth/token-response.js";
-import { parseValues } from "../providers/connection-value.js";
+import { parseValues, withDefaults } from "../providers/connection-value.js";
 import type { Provider } from "../providers/provider.js";
 import { type Administration, auditAction, auditEntryFrom, connectionResource } from "./administration.js";
 
@@ -104,7 +104,7 @@ export async function connectionFrom(
   const client = await store.oauthClients.find(application.id, provider.name);
   const hasOwnClient = isOfClient(provider.kind) && Object.hasOwn(given, "client_id");
   const known = client === undefined || hasOwnClient ? given : { ...boundValuesOf(provider, client), ...given };
-  const originParameters = withAnswer(provider, known, known, "token", told);
+  const originParameters = withDefaults(withAnswer(provider, known, known, "token", told), provider);
   const connection = newConnectionFrom(sealer, {
     id: randomUUID(),
     key: { applicationId: application.id, userId, providerName: provider.name },

@@ -3,7 +3,7 @@ import { AuthorizationResponseError, validateAuthResponse } from "oauth4webapi";
 import { requireApplication } from "../applications/caller.js";
 import { onlyValue, parseUrl } from "../lib/parse-url.js";
 import { formatError, RelayError } from "../model/errors.js";
-import { missingFrom } from "../providers/connection-value.js";
+import { missingFrom, withDefaults } from "../providers/connection-value.js";
 import { fillEndpoint } from "../providers/endpoint.js";
 import { endpointsOf, type Provider } from "../providers/provider.js";
 import { Secret } from "../sealing/seal.js";
@@ -103,7 +103,8 @@ async function connect(
   const { tokens, told, server, client } = redeemed;
   const revokeTokens = () => redeemed.revoke().catch((error) => options.onFault("revocation", error));
   const granted = withAnswer(provider, returned, returned, "token", told);
-  const originParameters = await withLookups({ ...options, provider, server, client, ...tokens }, granted);
+  const lookedUp = await withLookups({ ...options, provider, server, client, ...tokens }, granted);
+  const originParameters = withDefaults(lookedUp, provider);
   if (missingFrom(originParameters, provider).length > 0) {
     // Without these values nobody could use the tokens.
     await revokeTokens();

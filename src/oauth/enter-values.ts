@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Application } from "../applications/application.js";
-import { parseAnswers, type ValueTexts } from "../providers/connection-value.js";
+import { parseAnswers, type ValueTexts, withDefaults } from "../providers/connection-value.js";
 import type { ConnectionValue, Provider } from "../providers/provider.js";
 import type { AuthorizationOptions } from "./authorization-server.js";
 import { isOfClient, obtainedAtOf, parseGiven, responseFromSecrets } from "./credentials.js";
@@ -41,7 +41,8 @@ export async function connectByValues(
   const open = new Map([...partOf(false), ...Object.entries(fixed)]);
   const parsed = parseGiven({ open, secrets: partOf(true) }, asked, parseAnswers);
   if ("problem" in parsed) return ask(parsed);
-  const { open: originParameters, secrets } = parsed;
+  const { secrets } = parsed;
+  const originParameters = withDefaults(parsed.open, provider);
   const now = options.now();
   const key = { applicationId: application.id, userId, providerName: provider.name };
   const response = responseFromSecrets(kind, secrets);

@@ -1,7 +1,7 @@
 import { calculatePKCECodeChallenge, generateRandomCodeVerifier } from "oauth4webapi";
 import type { Application } from "../applications/application.js";
 import { RelayError } from "../model/errors.js";
-import { parseAnswers, type ValueTexts, valuesOf } from "../providers/connection-value.js";
+import { parseAnswers, type ValueTexts, valuesOf, withDefaults } from "../providers/connection-value.js";
 import { fillEndpoint } from "../providers/endpoint.js";
 import { type ConnectionValue, hasOwnPage, type OAuth1, type OAuth2, type Provider } from "../providers/provider.js";
 import type { AuthorizationOptions } from "./authorization-server.js";
@@ -190,7 +190,7 @@ function originParametersFor(
   const values = asked.filter(({ name }) => !Object.hasOwn(bound, name));
   // The user is asked once for values that have a default, too.
   if ("values" in parsed && (isAnswer || values.every(({ name }) => given.has(name))))
-    return { values: { ...parsed.values, ...bound } };
+    return { values: { ...withDefaults(parsed.values, provider, "asked"), ...bound } };
   return { kind: "ask", values, problem: isAnswer && "problem" in parsed ? parsed : undefined };
 }
 

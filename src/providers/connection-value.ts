@@ -111,10 +111,11 @@ export function valuesOf(
 }
 
 /**
- * Checks given values. Each required one must be present and no unknown one may be; filled in, they must form hosts
- * that the templates allow. Parts of hosts are returned lower-case, since hosts are compared that way. Pure.
+ * Checks given values. Each required one without a default must be present and no unknown one may be; filled in, they
+ * must form hosts that the templates allow. Parts of hosts are returned lower-case, since hosts are compared that way.
+ * Defaults are not returned: see `withDefaults()`. Pure.
  *
- * @param isPartial whether any value may be missing; defaults are then not filled in.
+ * @param isPartial whether any value may be missing.
  */
 export function parseValues(
   given: ReadonlyMap<string, string>,
@@ -131,17 +132,34 @@ export function parseValues(
   const texts = new Map<string, string>();
   for (const value of wanted) {
     const { name, defaultValue, isHost, isOptional, source } = value;
-    const written = given.get(name) || (isPartial ? "" : defaultValue);
-    if (written === "" && (isOptional || isPartial || source.kind !== "asked")) continue;
+    const written = given.get(name) ?? "";
+    if (written === "" && (isOptional || isPartial || defaultValue !== "" || source.kind !== "asked")) continue;
     if (written === "") return { parameter: name, problem: `is missing: ${provider.name} ${expectation}` };
     const text = isHost ? lowerCase(written) : written;
     const fault = problemOfValue(value, text);
     if (fault !== undefined) return { parameter: name, problem: fault };
     texts.set(name, text);
   }
-  const wrong = which === "secret" ? undefined : provider.hostTemplates.find((rule) => isWrong(rule, texts));
-  if (wrong === undefined) return { values: Object.fromEntries(texts) };
+  const values = Object.fromEntries(texts);
+  const whole = new Map(Object.entries(isPartial ? values : withDefaults(values, provider)));
+  const wrong = which === "secret" ? undefined : provider.hostTemplates.find((rule) => isWrong(rule, whole));
+  if (wrong === undefined) return { values };
   return { parameter: wrong.parameters.join(", "), problem: `does not form a valid host with ${wrong.template}` };
+}
+
+/**
+ * Adds the defaults of values that are still unknown: to be called when nobody can give or report any of them any more.
+ * Pure.
+ */
+export function withDefaults(
+  known: ValueTexts,
+  provider: Pick<Provider, "connectionValues">,
+  which: Exclude<ValueClass, "secret"> = "open",
+): ValueTexts {
+  const defaults = valuesOf(provider, which).flatMap(({ name, defaultValue, isHost }) =>
+    defaultValue === "" ? [] : [[name, isHost ? lowerCase(defaultValue) : defaultValue] as const],
+  );
+  return { ...Object.fromEntries(defaults), ...known };
 }
 
 /**

@@ -8,20 +8,23 @@ import { type RecordingProvider, startRecordingProvider } from "../support/recor
 
 const TOKEN = "CANARY_access_of_crm";
 const INSTANCE = "https://acme.my.crm.example";
+const GRANTED = { access_token: TOKEN, refresh_token: "CANARY_refresh", instance_url: INSTANCE };
+const asText = (answer: object | string) => (typeof answer === "string" ? answer : JSON.stringify(answer));
 const asked: string[] = [];
 let provider: RecordingProvider;
 let harness: Harness;
 let application: TestApplication;
-let tokenAnswer: object = {};
+let tokenAnswer: object | string = {};
 
 beforeAll(async () => {
   provider = await startRecordingProvider((request) => {
-    if (request.target.endsWith("/token")) return { body: JSON.stringify(tokenAnswer) };
+    if (request.target.endsWith("/token")) return { body: asText(tokenAnswer) };
+    if (request.target === "/erp") return { body: '\uFEFF{"id":9007199254740993}' };
     if (request.target === "/me") return { body: '{"orgs":[{"id":17}]}' };
     return { body: JSON.stringify(request) };
   });
   harness = await startHarness({
-    providers: [crm(provider.origin)],
+    providers: [crm(provider.origin), erp(provider.origin)],
     upstream: {
       resolve: async (hostname) => {
         asked.push(hostname);
@@ -38,7 +41,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   asked.length = 0;
-  tokenAnswer = { access_token: TOKEN, refresh_token: "CANARY_refresh", instance_url: INSTANCE };
+  tokenAnswer = GRANTED;
 });
 afterAll(async () => {
   await harness.close();
@@ -71,14 +74,30 @@ function crm(origin: string): object {
   };
 }
 
+/** Of which some values have defaults, and some are long numbers. */
+function erp(origin: string): object {
+  return {
+    name: "erp",
+    apiOrigins: [origin, "https://{api_host}", "https://api.{region}.erp.example"],
+    connectionValues: [
+      { name: "api_host", tokenMember: "host", hosts: ["*.erp.example"], defaultValue: "www.erp.example" },
+      { name: "account", tokenMember: "account.id" },
+      { name: "organisation", lookup: { url: `${origin}/erp`, member: "id" } },
+      { name: "region", choices: [{ value: "us" }, { value: "eu" }], defaultValue: "us" },
+    ],
+    oauth2: { authorizationEndpoint: `${origin}/authorize`, tokenEndpoint: `${origin}/erp/token` },
+  };
+}
+
 /** Goes to the provider and comes back with these parameters. */
 async function connect(
   userId: string,
   returned: Record<string, string>,
   start: Record<string, string> = { team: "t1" },
+  by = application,
 ) {
   const browser = openBrowser();
-  const begun = await begin(browser, startAt(harness, application, userId, { provider: "crm", ...start }));
+  const begun = await begin(browser, startAt(harness, by, userId, { provider: "crm", ...start }));
   const request = new URL(begun.location).searchParams;
   const back = { code: "c", state: request.get("state") ?? "", ...returned };
   const seen = await browser.visit(pageAt(harness, "/oauth/callback", back));
@@ -170,7 +189,7 @@ describe("values of a connection", () => {
   });
 
   it("change with a refresh that tells others, and stay with one that tells what they cannot be", async () => {
-    tokenAnswer = { ...tokenAnswer, expires_in: 1 };
+    tokenAnswer = { ...GRANTED, expires_in: 1 };
     await connect("eve", { realmId: "9" });
     const expire = async (answer: object) => {
       const stored = await storedOf(harness, application, "eve", "crm");
@@ -217,7 +236,7 @@ describe("what a callback or a token response tells that a value cannot be", () 
     [{ realmId: "42" }, { instance_url: { url: INSTANCE } }],
     [{ realmId: "42" }, { instance_url: undefined }],
   ])("%# ends in no connection and no stray look-up: %o %o", async (returned, answer) => {
-    tokenAnswer = { ...tokenAnswer, ...answer };
+    tokenAnswer = { ...GRANTED, ...answer };
     const { seen } = await connect("mallory", returned);
     expect(seen.status).toBe(400);
     expect(await storedOf(harness, application, "mallory", "crm")).toBeUndefined();
@@ -282,5 +301,43 @@ describe("habits of a provider", () => {
     tokenAnswer = { access_token: TOKEN, instance_url: INSTANCE, ends: "CANARY" };
     await connect("ends", { realmId: "1" });
     expect((await storedOf(harness, application, "ends", "crm"))?.expiresAt).toBeUndefined();
+  });
+});
+
+describe("values with defaults, and long numbers", () => {
+  const ID = "9007199254740993";
+  const answered = (members = "") => `{"access_token":"${TOKEN}","account":{"id":${ID}}${members}}`;
+  let ofErp: TestApplication;
+  beforeAll(async () => {
+    ofErp = await harness.createApplication();
+    await harness.putClient(ofErp, "erp", { client_id: "c", originParameters: { region: "eu" } });
+  });
+
+  it.each([
+    ["nothing", "", "www.erp.example"],
+    ["what it cannot be", ',"host":"evil.example"', "www.erp.example"],
+    ["another", ',"host":"https://app-eu.erp.example/"', "app-eu.erp.example"],
+  ])("a browser brings them where the token response tells %s", async (name, members, api_host) => {
+    tokenAnswer = answered(members);
+    const { seen } = await connect(name, {}, { provider: "erp" }, ofErp);
+    expect(seen.status).toBe(200);
+    const stored = await storedOf(harness, ofErp, name, "erp");
+    expect(stored?.originParameters).toEqual({ api_host, region: "eu", account: ID, organisation: ID });
+  });
+
+  it("a default counts only where neither the operator, nor the client, nor the token response says otherwise", async () => {
+    const { connections } = createAdminClients(harness);
+    const put = async (of: TestApplication, tokenResponse: string, originParameters = {}) => {
+      const key = { publicKey: of.publicKey, userId: "put", providerName: "erp" };
+      return (await connections.putConnection({ ...key, tokenResponse, originParameters })).originParameters;
+    };
+    const other = await harness.createApplication();
+    const host = ',"host":"app-eu.erp.example"';
+    expect(await put(other, answered())).toEqual({ api_host: "www.erp.example", region: "us", account: ID });
+    expect(await put(other, answered(host))).toMatchObject({ api_host: "app-eu.erp.example", region: "us" });
+    expect(await put(ofErp, answered())).toMatchObject({ region: "eu" });
+    expect(await put(ofErp, answered(host), { region: "us", api_host: "x.erp.example" })).toMatchObject({
+      ...{ region: "us", api_host: "x.erp.example" },
+    });
   });
 });
