@@ -1,5 +1,6 @@
 import type { ErrorType } from "../model/errors.js";
 import type { Connection } from "../oauth/connection.js";
+import { requireKind } from "../oauth/credentials.js";
 import type { Refresher } from "../oauth/refresher.js";
 import { decideRefreshNeed, type RefreshNeed } from "../oauth/token-source.js";
 import { placesOf } from "../providers/credential.js";
@@ -47,6 +48,7 @@ export async function explainCall(options: ExplainOptions, read: () => Call): Pr
     decisions = trace.decisions;
     const uncounted = { ...rateLimiter, take: rateLimiter.peek };
     const allowed = await requireAllowedCall({ ...options, rateLimiter: uncounted }, call, trace);
+    requireKind(allowed.provider, allowed.connection);
     refresh = decideRefreshNeed(allowed.connection, options.now());
     if (refresh === "before") await options.requireRefreshable(allowed.connection);
     await options.signingClientFor(allowed.connection);

@@ -57,7 +57,7 @@ export interface AuthorizationServer extends RefreshTarget, CodeHabits {
 export function createTargetFor(options: AuthorizationServerOptions) {
   return async (connection: ServedConnection): Promise<RefreshTarget> => {
     const server = await findAuthorizationServer(options, connection);
-    if (server === undefined) throw nowhereToRefresh();
+    if (server instanceof RelayError) throw server;
     if (server.grant?.isWhole === false) throw connectAgain(connection.providerName);
     return { ...server, tokenEndpoint: server.refreshEndpoint };
   };
@@ -70,14 +70,14 @@ export function createTargetFor(options: AuthorizationServerOptions) {
 export function createPlaceFor(options: Omit<AuthorizationServerOptions, "sealer">) {
   return async (connection: Connection): Promise<RefreshPlace> => {
     const known = await findKnownServer(options, connection);
-    if (known === undefined) throw nowhereToRefresh();
+    if (known instanceof RelayError) throw known;
     return { endpoint: known.refreshEndpoint, client: known.stored ?? ownRegistration(connection) };
   };
 }
 
 /**
- * Finds the authorization server of a connection; undefined when there is no client or endpoint for it. A client that
- * is bound to parameters of the origin is never sent to another origin; an unbound client is never sent to a host that
+ * Finds the authorization server of a connection; a RelayError when there is none: REFRESH_UNAVAILABLE without a client
+ * or endpoint, REAUTHORIZATION_REQUIRED when the connection no longer matches the definition. A client that is bound to parameters of the origin is never sent to another origin; an unbound client is never sent to a host that
  * a parameter chooses freely.
  *
  * @param state that of the authorization response, when a code is to be redeemed.
@@ -86,13 +86,13 @@ export async function findAuthorizationServer(
   options: AuthorizationServerOptions,
   connection: ServedConnection,
   state?: string,
-): Promise<AuthorizationServer | undefined> {
+): Promise<AuthorizationServer | RelayError> {
   const known = await findKnownServer(options, connection, state);
-  if (known === undefined) return undefined;
+  if (known instanceof RelayError) return known;
   const { stored, provider, secrets, ...server } = known;
   const { oauth2 } = provider;
   if (oauth2 === undefined || !isGrantKind(provider.kind)) {
-    if (stored === undefined) return undefined;
+    if (stored === undefined) return nowhereToRefresh(NO_CLIENT);
     const client = openOAuthClient(options.sealer, stored);
     return { ...server, connectionId: connection.id, client, registration: stored };
   }
@@ -219,14 +219,18 @@ async function findKnownServer(
   state?: string,
 ) {
   const provider = catalog.find(connection.providerName);
-  if (provider?.oauth2 === undefined || !isFit(provider, connection)) return undefined;
+  if (provider !== undefined && !isFit(provider, connection)) return connectAgain(provider.name);
+  if (provider?.oauth2 === undefined) return nowhereToRefresh(NO_ENDPOINT);
   const { oauth2 } = provider;
   const secrets = isGrantKind(provider.kind) && sealer !== undefined ? openSecrets(sealer, connection) : undefined;
   const found = await findClient({ oauthClients }, provider, connection, secrets);
-  if (found === undefined) return undefined;
+  if (found === undefined) return nowhereToRefresh(NO_CLIENT);
   const { stored, bound } = found;
   const texts = { ...connection.originParameters, ...bound };
   const endpoints = endpointsOf(provider, oauth2, texts);
+  // The connection lacks a value of the endpoint, or has one that the definition does not allow any more.
+  if (endpoints === undefined)
+    return oauth2.tokenEndpoint === undefined ? nowhereToRefresh(NO_ENDPOINT) : connectAgain(provider.name);
   const valuesAfter = (told: ToldMembers) => withAnswer(provider, texts, bound, "token", told);
   const habits = {
     ...oauth2,
@@ -236,7 +240,7 @@ async function findKnownServer(
     defaultExpiresInS: oauth2.defaultExpiresIn,
     allowPrivateNetwork: provider.allowPrivateNetwork,
   };
-  return endpoints && { stored, provider, secrets: secrets ?? {}, texts, ...habits, ...endpoints, valuesAfter };
+  return { stored, provider, secrets: secrets ?? {}, texts, ...habits, ...endpoints, valuesAfter };
 }
 
 /**
@@ -286,11 +290,11 @@ function isFit({ kind }: Provider, { tokenType }: ServedConnection): boolean {
   return tokenType === undefined || isOfKind({ tokenType }, kind);
 }
 
-function nowhereToRefresh(): RelayError {
-  return new RelayError(
-    "REFRESH_UNAVAILABLE",
-    "The relay cannot refresh this user's access token: no OAuth client is stored for it. The operator must add one with 'relay client put'.",
-  );
+const NO_CLIENT = "no OAuth client is stored for it. The operator must add one with 'relay client put'.";
+const NO_ENDPOINT = "the provider's definition has no token endpoint. The operator must add it in RELAY_PROVIDERS.";
+
+function nowhereToRefresh(why: string): RelayError {
+  return new RelayError("REFRESH_UNAVAILABLE", `The relay cannot refresh this user's access token: ${why}`);
 }
 
 function endpointsOf({ name, connectionValues }: Provider, oauth2: OAuth2, texts: ValueTexts) {

@@ -137,7 +137,8 @@ async function redeemCode(
   parameters: URLSearchParams,
 ): Promise<Redeemed | Failed> {
   const server = await findAuthorizationServer(options, connection, onlyValue(parameters, "state"));
-  if (server === undefined) return { error: ERRORS.misconfigured };
+  if (server instanceof RelayError)
+    return { error: server.reason === "REFRESH_UNAVAILABLE" ? ERRORS.misconfigured : "invalid_response" };
   const verdict = await redeem(options, server, {
     code: new Secret(onlyValue(parameters, "code")),
     redirectUri: callbackUrl(options.publicUrl()),

@@ -198,7 +198,8 @@ export function isOfKind({ tokenType }: Pick<Connection, "tokenType">, kind: Con
   return kind === "oauth2" ? !others.includes(tokenType) : tokenType === kind;
 }
 
-function requireKind({ kind, name }: Provider, connection: Pick<Connection, "tokenType">): void {
+/** Throws RelayError REAUTHORIZATION_REQUIRED when the row's kind differs from that of the provider's definition. */
+export function requireKind({ kind, name }: Provider, connection: Pick<Connection, "tokenType">): void {
   if (!isOfKind(connection, kind)) throw connectAgain(name);
 }
 

@@ -1,4 +1,5 @@
 import type { AuditEntry } from "../model/audit.js";
+import { RelayError } from "../model/errors.js";
 import { isProviderName } from "../providers/provider.js";
 import {
   type AuthorizationOptions,
@@ -50,7 +51,7 @@ async function revokeTokens(options: DisconnectOptions, connection: DeletedConne
   };
   try {
     const server = await findAuthorizationServer(options, connection);
-    if (server?.revocationEndpoint === undefined) return "FAILED";
+    if (server instanceof RelayError || server.revocationEndpoint === undefined) return "FAILED";
     // A refresh token that came too late may be the only one that the provider still knows.
     const late = await revokeLate(options, connection, server).catch(failed);
     // For a grant kind, the refresh token column holds secret values, not a token.

@@ -319,7 +319,10 @@ describe("the token of a client", () => {
     });
     const before = server.tokenRequests.length;
     await harness.putClient(application, "cc", client);
-    expect(await callAt(harness.url, "other")).toMatchObject({ pincStatus: "error", statusCode: 503 });
+    expect(await callAt(harness.url, "other")).toMatchObject({
+      errorType: "REAUTHORIZATION_REQUIRED",
+      statusCode: 401,
+    });
     expect(server.tokenRequests.length).toBe(before);
   });
 

@@ -239,6 +239,7 @@ describe("what a callback or a token response tells that a value cannot be", () 
     tokenAnswer = { ...GRANTED, ...answer };
     const { seen } = await connect("mallory", returned);
     expect(seen.status).toBe(400);
+    expect(seen.body).toContain("invalid_response");
     expect(await storedOf(harness, application, "mallory", "crm")).toBeUndefined();
     expect(asked).toEqual([]);
     expect(provider.requests.every(({ target }) => /^\/(?:\d+\/token|me|x)$/.test(target))).toBe(true);

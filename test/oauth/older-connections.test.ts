@@ -44,6 +44,14 @@ beforeAll(async () => {
         connectionValues: [{ name: "tenant" }, { name: "shop", optional: true }],
         oauth2,
       },
+      {
+        ...{
+          name: "regions",
+          apiOrigins: [origin],
+          connectionValues: [{ name: "region", choices: [{ value: "eu" }] }],
+        },
+        oauth2: { tokenEndpoint: "https://{region}.auth.example.com/token" },
+      },
     ],
     upstream: {
       resolve: async () => {
@@ -53,6 +61,7 @@ beforeAll(async () => {
   });
   application = await harness.createApplication();
   await harness.putClient(application, "tenants");
+  await harness.putClient(application, "regions");
 });
 afterAll(async () => {
   await harness.close();
@@ -128,6 +137,38 @@ describe.each(["REST", "gRPC"])("a connection that is older than the definition,
     expect(await call("tenants", userId, "https://acme.tenants.example.com/")).toMatchObject({
       errorType: "PROVIDER_UNREACHABLE",
     });
+  });
+});
+
+describe.each([
+  ["another kind", "named", {}],
+  ["a value that the definition does not allow", "regions", { region: "us" }],
+])("tokens that have ended, of %s", (_, providerName, originParameters) => {
+  it("are the user's to replace: neither they nor a client go anywhere", async () => {
+    const userId = `ended-${providerName}`;
+    await harness.connect(application, userId, {
+      ...{ providerName, originParameters, refreshToken: "CANARY_refresh", expiresAt: 1 },
+    });
+    const sent = provider.requests.length;
+    const { calls, connections } = createAdminClients(harness);
+    const called = callOf(providerName, userId);
+    const [, call] = createCallers(harness.url)[0] ?? [];
+    expect(await call?.(called)).toMatchObject({ errorType: "REAUTHORIZATION_REQUIRED", statusCode: 401 });
+    const explained = await calls.explainCall({ call: called });
+    expect(explained.refusal).toMatchObject({ errorType: "REAUTHORIZATION_REQUIRED" });
+    const { publicKey } = application;
+    const refreshed = await connections.refreshConnection({ publicKey, userId, providerName });
+    expect(refreshed.problem).toContain("must connect again");
+    expect(provider.requests.length).toBe(sent);
+  });
+});
+
+describe("tokens of another kind that have not ended", () => {
+  it("are explained as a call with them is answered", async () => {
+    await harness.connect(application, "lasting", { providerName: "named" });
+    const { calls } = createAdminClients(harness);
+    const { refusal } = await calls.explainCall({ call: callOf("named", "lasting") });
+    expect(refusal).toMatchObject({ errorType: "REAUTHORIZATION_REQUIRED" });
   });
 });
 
