@@ -154,7 +154,9 @@ function requirePermission(
   { provider, checked, egress }: Pick<AllowedCall, "provider" | "checked" | "egress">,
   decided: Deciding,
 ): void {
-  const ofApplication = Object.hasOwn(callRules, provider.name) ? callRules[provider.name] : undefined;
+  // The provider may have had another name when the rules were stored.
+  const ruled = [provider.name, ...provider.aliases].find((name) => Object.hasOwn(callRules, name));
+  const ofApplication = ruled === undefined ? undefined : callRules[ruled];
   if (ofApplication === undefined && callToken === undefined) return;
   const { method, headers, query } = checked;
   const request = { method, headers, origin: egress.origin, target: appendQuery(egress.path, query) };

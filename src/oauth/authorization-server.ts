@@ -26,6 +26,7 @@ import {
   type RegisteredClient,
   type StoredOAuthClient,
 } from "./oauth-client.js";
+import { unpackKey } from "./signing-key.js";
 import { openToken } from "./store-answer.js";
 import type { Tickets } from "./tickets.js";
 import type { TokenEndpointAnswer } from "./token-answer.js";
@@ -115,7 +116,11 @@ export async function findAuthorizationServer(
     connectionId: connection.id,
     client,
     registration: stored ?? ownRegistration(connection),
-    grant: { ask, isOwnClient: stored === undefined, isWhole: !lacksSecret(provider, secrets) },
+    grant: {
+      ask,
+      isOwnClient: stored === undefined,
+      isWhole: !lacksSecret(provider, secrets) && hasFitKey(provider, secrets),
+    },
     isTimed: assertion !== undefined,
   };
 }
@@ -132,8 +137,7 @@ interface SignedAssertion {
 const CLOCK_LEEWAY_S = 30;
 
 /**
- * Signs a JWT assertion (RFC 7523 section 3). Rejects when the key is missing or does not fit the algorithm, which
- * happens when the connection was stored under a different definition.
+ * Signs a JWT assertion (RFC 7523 section 3). Rejects when the key is missing or does not fit the algorithm.
  *
  * @param texts values for the templates; a member whose value is missing is left out.
  * @param now milliseconds since the epoch.
@@ -179,6 +183,12 @@ function ownClient(
   { client_secret: clientSecret }: ReturnType<typeof secretsIn>,
 ) {
   return { clientId: originParameters["client_id"] ?? "", clientSecret };
+}
+
+/** Whether a key, if there is one, fits the definition's algorithm; the connection may be older than the definition. */
+function hasFitKey(provider: Provider, secrets: ReturnType<typeof secretsIn>): boolean {
+  const given = { open: new Map(), secrets: new Map(Object.entries(revealed(secrets))) };
+  return !("problem" in unpackKey(given, provider));
 }
 
 /** A registration unique to this connection, so that a refusal of its client is not counted against any other. */

@@ -55,7 +55,7 @@ export interface RefreshTarget extends RefreshHabits, TokenAnswerHabits {
         ) => Promise<TokenEndpointAnswer>;
         /** Whether the client is the connection's own: then its refusal says nothing about others. */
         readonly isOwnClient: boolean;
-        /** Whether every secret that the definition requires is there; an older connection may lack some. */
+        /** Whether every secret that the definition requires is there and fits; an older connection may lack some. */
         readonly isWhole: boolean;
       }
     | undefined;

@@ -21,7 +21,13 @@ beforeAll(async () => {
   const oauth2 = { tokenEndpoint: `${origin}/token` };
   harness = await startHarness({
     providers: [
-      { name: "renamed", kind: "api_key", apiOrigins: [origin], connectionValues: [{ name: "token", secret: true }] },
+      {
+        name: "renamed",
+        aliases: ["before"],
+        kind: "api_key",
+        apiOrigins: [origin],
+        connectionValues: [{ name: "token", secret: true }],
+      },
       {
         ...{ name: "second", kind: "api_key", apiOrigins: [origin] },
         connectionValues: [
@@ -43,6 +49,10 @@ beforeAll(async () => {
         },
         connectionValues: [{ name: "tenant" }, { name: "shop", optional: true }],
         oauth2,
+      },
+      {
+        ...{ name: "signed", kind: "jwt_bearer", apiOrigins: [origin] },
+        oauth2: { ...oauth2, assertion: { algorithm: "ES256" } },
       },
       {
         ...{
@@ -98,6 +108,7 @@ describe.each(["REST", "gRPC"])("a connection that is older than the definition,
     ["second", "api_key", { api_key: KEY }],
     ["named", "basic", { password: KEY }],
     ["machine", "client_credentials", { client_secret: KEY }],
+    ["signed", "jwt_bearer", { signing_key: "0123456789abcdef".repeat(4) }],
   ] as const)(
     "of %s sends nothing without what it asks for by now: the user connects again",
     async (name, kind, secrets) => {
@@ -184,5 +195,15 @@ describe("a host that a call was let through to", () => {
     const [, call] = createCallers(harness.url)[0] ?? [];
     const row = await call?.(callOf("tenants", "moved", "https://acme.tenants.example.com/x"));
     expect(row).toMatchObject({ errorType: "URL_NOT_ALLOWED", statusCode: 403 });
+  });
+});
+
+describe("an application's rules for a provider that has another name by now", () => {
+  it("stay the upper bound of its calls", async () => {
+    const rule = { methods: ["POST"], hosts: undefined, paths: undefined };
+    const { publicKey } = await harness.createApplication({ callRules: { before: [rule] } });
+    const [, call] = createCallers(harness.url)[0] ?? [];
+    for (const name of ["renamed", "before"])
+      expect(await call?.({ ...callOf(name, "ada"), publicKey })).toMatchObject({ errorType: "CALL_NOT_PERMITTED" });
   });
 });
