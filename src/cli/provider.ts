@@ -116,7 +116,8 @@ type Checked = CheckedProvider | { readonly problems: readonly ProviderProblem[]
 function addProviderCheck(group: Command): void {
   addCommand(group, {
     usage: "check <file-or-name...>",
-    about: "Check definition files and print every problem with its file and field, and what a definition lacks.",
+    about:
+      "Check definition files, also all of a folder, and print every problem with its file and field, and what a definition lacks.",
     examples: [
       "relay provider check my-provider.json",
       "relay provider check providers/*.json --json",
@@ -128,13 +129,18 @@ function addProviderCheck(group: Command): void {
 
 async function checkDefinitions(targets: readonly string[], options: { readonly json?: boolean }): Promise<void> {
   const config = configFromEnvironment();
-  const names = targets.filter(isProviderName);
-  const files = targets.filter((target) => !isProviderName(target));
-  const catalog = names.length > 0 ? await loadCatalog(config) : undefined;
+  const { filesInFolder } = await import("../providers/catalog.js");
+  const catalog = targets.some(isProviderName) ? await loadCatalog(config) : undefined;
+  const files: string[] = [];
   const results: Checked[] = [];
   for (const target of targets) {
-    const known = catalog !== undefined && isProviderName(target) ? requireProvider(catalog, target) : undefined;
-    results.push(await (known === undefined ? checkFile(target, config.allowLoopback) : checkedFrom(target, known)));
+    const inFolder = catalog?.find(target) === undefined ? filesInFolder(target) : undefined;
+    if (inFolder === undefined && catalog !== undefined && isProviderName(target)) {
+      results.push(await checkedFrom(target, requireProvider(catalog, target)));
+      continue;
+    }
+    for (const file of inFolder ?? [target]) results.push(await checkFile(file, config.allowLoopback));
+    files.push(target);
   }
   const providers = results.flatMap((result) => ("provider" in result ? [result] : []));
   const problems = results.flatMap((result) => ("problems" in result ? result.problems : []));

@@ -127,17 +127,21 @@ function latestByName(entries: readonly Entry[]): Map<string, Entry> {
   return new Map(entries.map((entry) => [entry.name, entry]));
 }
 
-/** The file itself, or a folder's `*.json` files in order of their names. */
-function definitionFiles(path: string, report: Report): string[] {
+/** The file itself, or a folder's definitions. */
+function definitionFiles(path: string, report: Report): readonly string[] {
   try {
-    if (!statSync(path).isDirectory()) return [path];
-    const names = readdirSync(path);
-    const files = names.filter((name) => name.endsWith(".json")).sort();
-    return files.map((name) => join(path, name));
+    return filesInFolder(path) ?? [path];
   } catch (error) {
     report("", `cannot be read (${codeOf(error)})`);
     return [];
   }
+}
+
+/** A folder's `*.json` files in order of their names; undefined where there is no folder. Throws if it is unreadable. */
+export function filesInFolder(path: string): readonly string[] | undefined {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return undefined;
+  const names = readdirSync(path).filter((name) => name.endsWith(".json"));
+  return names.sort().map((name) => join(path, name));
 }
 
 function readProvider(path: string, options: DefinitionOptions, problems: ProviderProblem[]): Provider | undefined {

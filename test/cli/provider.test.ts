@@ -1,5 +1,5 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createFolder } from "./run-relay.js";
 
@@ -8,6 +8,7 @@ const DEFINITION = { name: "acme", aliases: ["acme-old"], apiOrigins: ["https://
 function folderWith(files: Readonly<Record<string, unknown>>) {
   const folder = createFolder();
   for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder.path, name)), { recursive: true });
     writeFileSync(join(folder.path, name), typeof content === "string" ? content : JSON.stringify(content));
   }
   return folder;
@@ -72,6 +73,17 @@ describe("relay provider", () => {
       },
     ]);
     expect(await createFolder().run(["provider", "check", "nobody"])).toMatchObject({ exitCode: 1, stdout: "" });
+  });
+
+  it("checks all files of a folder, as RELAY_PROVIDERS reads it; the name of a provider counts first", async () => {
+    const folder = folderWith({ "github/acme.json": DEFINITION, "own/a.json": DEFINITION, "own/b.json": "{}" });
+    const checked = await folder.run(["provider", "check", "own", "--json"]);
+    expect(checked.exitCode).toBe(1);
+    const { providers, problems } = JSON.parse(checked.stdout);
+    expect(providers).toMatchObject([{ file: "own/a.json", provider: "acme" }]);
+    expect(problems[0]).toMatchObject({ file: "own/b.json", field: "name" });
+    expect((await folder.run(["provider", "check", "github"])).stdout).toContain("github: ok (github)");
+    expect((await folder.run(["provider", "check", "./github"])).stdout).toContain("github/acme.json: ok (acme)");
   });
 
   it("shows a definition that check accepts", async () => {
