@@ -1,4 +1,4 @@
-import { fillTemplate, type ValueTexts, withTold } from "../providers/connection-value.js";
+import { fillTemplate, textIn, type ValueTexts, withTold } from "../providers/connection-value.js";
 import { placeCredential } from "../providers/credential.js";
 import { decideBoundOrigin, decideEgress } from "../providers/egress.js";
 import { fillEndpoint } from "../providers/endpoint.js";
@@ -69,7 +69,7 @@ export function filledParameters(
   parameters: Readonly<Record<string, string>>,
   texts: ValueTexts,
 ): Readonly<Record<string, string>> {
-  const textOf = (name: string) => (Object.hasOwn(texts, name) ? texts[name] : undefined);
+  const textOf = textIn(texts);
   return Object.fromEntries(
     Object.entries(parameters).map(([name, value]) => [name, fillTemplate(value, textOf) ?? ""]),
   );

@@ -6,6 +6,7 @@ import {
   isBasic,
   namesIn,
   parseValues,
+  textIn,
   type ValueTexts,
 } from "../providers/connection-value.js";
 import { type CredentialTexts, placesOf } from "../providers/credential.js";
@@ -160,8 +161,7 @@ function signingWith(
 ): Credentials {
   if (token === undefined || secret === undefined) throw unreadable();
   const { clientId, clientSecret } = client;
-  const textOf = (name: string) => (Object.hasOwn(originParameters, name) ? originParameters[name] : undefined);
-  const realm = fillTemplate(template, textOf) ?? "";
+  const realm = fillTemplate(template, textIn(originParameters)) ?? "";
   const isShown = signatureMethod === "PLAINTEXT";
   const secrets = [token, secret, clientSecret, isShown ? new Secret(signingKeyOf(clientSecret, secret)) : undefined];
   const signing = { clientId, clientSecret, token: { token, secret } };
@@ -225,12 +225,8 @@ function placedTexts(
 ): Pick<Credentials, "texts" | "secrets"> {
   const isNeeded = (name: string) =>
     provider.connectionValues.some((value) => value.name === name && !value.isOptional);
-  const textOf = (name: string) =>
-    Object.hasOwn(secrets, name)
-      ? secrets[name]?.reveal()
-      : Object.hasOwn(originParameters, name)
-        ? originParameters[name]
-        : undefined;
+  const openTextOf = textIn(originParameters);
+  const textOf = (name: string) => (Object.hasOwn(secrets, name) ? secrets[name]?.reveal() : openTextOf(name));
   const all = Object.values(secrets);
   const texts = placesOf(provider).map((place) => {
     if (place.value === "{access_token}") return secrets["access_token"];

@@ -79,17 +79,17 @@ function pageUri(session: string, happened: Readonly<Record<string, string>> = {
 
 /** `GET /oauth/callback`: providers redirect the browser here; it is then sent back to where it came from. */
 async function answerCallback(exchange: PageExchange): Promise<void> {
-  const { options, response, browser, queryText } = exchange;
-  const result = await finishAuthorization(options, new URLSearchParams(queryText), browser);
-  sendOutcome(exchange, result, (uri) => sendRedirect(response, uri));
+  const { options, browser, queryText } = exchange;
+  sendOutcome(exchange, await finishAuthorization(options, new URLSearchParams(queryText), browser));
 }
 
-/** @param goTo sends the browser back to the application. */
+/** @param sentTo as in {@link sendOn}. */
 function sendOutcome(
-  { response, texts }: Pick<PageExchange, "response" | "texts">,
+  exchange: PageExchange,
   { provider, outcome, redirectUri, openerOrigin, session }: CallbackResult,
-  goTo: (redirectUri: string) => void,
+  sentTo?: string,
 ): void {
+  const { response, texts } = exchange;
   const page = messagePage(messageFromOutcome(provider, outcome, texts));
   const status = outcome.outcome === "success" ? 200 : 400;
   if (openerOrigin !== undefined) {
@@ -97,10 +97,16 @@ function sendOutcome(
   } else if (session !== undefined) {
     sendRedirect(response, pageUri(session, { provider: provider.name, ...outcome }));
   } else if (redirectUri !== undefined) {
-    goTo(redirectUriWith(redirectUri, provider.name, outcome));
+    sendOn(exchange, redirectUriWith(redirectUri, provider.name, outcome), sentTo);
   } else {
     sendPage(response, status, page, { texts });
   }
+}
+
+/** Sends the browser on: see `forwardPage()`. @param name of where it goes, after a form; undefined after a link. */
+function sendOn({ response, cookie, texts }: PageExchange, uri: string, name: string | undefined): void {
+  if (name === undefined) sendRedirect(response, uri, { cookie });
+  else sendPage(response, 200, forwardPage(name, uri, texts), { cookie, texts });
 }
 
 /** Parameters that must not appear in an address. */
@@ -154,11 +160,7 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
   });
   if (start.kind === "ended") {
     const result = { provider, outcome: start.outcome, redirectUri, openerOrigin, session };
-    const goTo = (uri: string) =>
-      isAnswer
-        ? sendPage(response, 200, forwardPage(application.name, uri, texts), { texts })
-        : sendRedirect(response, uri);
-    return sendOutcome(exchange, result, goTo);
+    return sendOutcome(exchange, result, isAnswer ? application.name : undefined);
   }
   const goingOn = { ...connectSession, authorizationParameters };
   if (start.kind === "ask") return sendQuestion(exchange, goingOn, { provider, question: start, given });
@@ -168,8 +170,7 @@ async function answerStart(exchange: PageExchange, rawName: string): Promise<voi
     const page = confirmPage({ provider, mark, userId, session, given, texts }, start.scopes);
     return sendPage(response, 200, page, { cookie, texts });
   }
-  if (isAnswer) return sendPage(response, 200, forwardPage(provider.displayName, start.uri, texts), { cookie, texts });
-  sendRedirect(response, start.uri, { cookie });
+  sendOn(exchange, start.uri, isAnswer ? provider.displayName : undefined);
 }
 
 async function markFor(
@@ -199,7 +200,7 @@ async function sendQuestion(
 
 /** `POST /oauth/connect/{provider}`: the form in which a user enters keys. */
 async function answerValues(exchange: PageExchange, rawName: string): Promise<void> {
-  const { options, response, browser, texts } = exchange;
+  const { options, browser } = exchange;
   const form = parsePageQuery(await readForm(exchange, MAX_KEYS_FORM_BYTES), MAX_SECRET_LENGTH);
   const connectSession = await connectSessionFromSecret(options, form.get("session") ?? "", browser);
   const provider = requireProvider(options, decodePercent(rawName) ?? "");
@@ -215,8 +216,7 @@ async function answerValues(exchange: PageExchange, rawName: string): Promise<vo
   const { application, isPage, redirectUri, openerOrigin } = connectSession;
   const session = isPage ? connectSession.session : undefined;
   const result = { provider, outcome: { outcome: "success" }, redirectUri, openerOrigin, session } as const;
-  // Not a redirect, which Chromium would check against form-action.
-  sendOutcome(exchange, result, (uri) => sendPage(response, 200, forwardPage(application.name, uri, texts), { texts }));
+  sendOutcome(exchange, result, application.name);
 }
 
 /** Values fixed by the connect link: the browser cannot override them, and they are not asked for. */
@@ -272,20 +272,11 @@ function answerHome({ method = "", headers }: HttpRequest, response: HttpRespons
   } else answerPlain(response, 405, "Send a GET request.", { allow: "GET, HEAD" });
 }
 
+/** The handlers of a path, and the value of its variable; empty if it has none. */
 function answersFor(path: string): readonly [Answers | undefined, string] {
-  for (const { path: template, answers } of PAGE_ROUTES) {
-    const rest = variableOf(template, path);
-    if (rest !== undefined) return [answers, rest];
-  }
-  return [undefined, ""];
-}
-
-/** Value of the template's variable, empty if it has none; undefined when the path does not match. */
-function variableOf(template: string, path: string): string | undefined {
-  if (!template.endsWith(VARIABLE)) return path === template ? "" : undefined;
-  const prefix = template.slice(0, -VARIABLE.length);
-  const rest = path.startsWith(prefix) ? path.slice(prefix.length) : "";
-  return rest === "" || rest.includes("/") ? undefined : rest;
+  const rest = path.startsWith(`${CONNECT_PATH}/`) ? path.slice(CONNECT_PATH.length + 1) : "";
+  const template = rest === "" || rest.includes("/") ? path : `${CONNECT_PATH}/${VARIABLE}`;
+  return [PAGE_ROUTES.find((route) => route.path === template)?.answers, rest];
 }
 
 /** Reports errors as a page for people. */

@@ -77,6 +77,11 @@ export function isBasic(credential: Credential): boolean {
   return credential.kind === "header" && credential.scheme.toLowerCase() === "basic" && credential.value.includes(":");
 }
 
+/** Finds values by name; none that an object inherits. */
+export function textIn(values: ValueTexts): (name: string) => string | undefined {
+  return (name) => (Object.hasOwn(values, name) ? values[name] : undefined);
+}
+
 /** Fills one place: `text` is sent; `plain`, before base64, is for redaction. Undefined if a value is missing. Pure. */
 export function fillCredential(
   credential: Credential,

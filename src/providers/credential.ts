@@ -5,7 +5,7 @@ import { isJson } from "../json/json-validator.js";
 import type { Bytes } from "../lib/chunks.js";
 import { formatError, type RelayError } from "../model/errors.js";
 import type { Secret } from "../sealing/seal.js";
-import { fillTemplate, type ValueTexts } from "./connection-value.js";
+import { fillTemplate, textIn, type ValueTexts } from "./connection-value.js";
 import type { Credential, ExpirySignal, HeaderPairs, Provider } from "./provider.js";
 
 /** The places of a provider's credentials. First the main one, where a pass-through call may carry its call token. */
@@ -88,7 +88,7 @@ function redacted(): string {
 
 /** The default headers with values filled in; leaves out those with an unknown or invalid value. */
 function filledHeaders({ defaultHeaders }: Provider, values: ValueTexts): HeaderPairs {
-  const textOf = (name: string) => (Object.hasOwn(values, name) ? values[name] : undefined);
+  const textOf = textIn(values);
   return defaultHeaders.flatMap(([name, template]) => {
     const value = fillTemplate(template, textOf);
     return value !== undefined && VALUE.test(value) ? [[name, value] as const] : [];

@@ -42,22 +42,9 @@ function placementFrom(credential: Credential) {
     : { queryParameter: credential.parameter, value };
 }
 
-function valueFrom({ pattern, isSecret, isOptional, source, ...value }: ConnectionValue) {
-  const { name, label, help, defaultValue, choices, hosts, keyFileMember } = value;
-  const text = pattern && patternTextOf(pattern);
-  return {
-    name,
-    label,
-    help,
-    pattern: text,
-    defaultValue,
-    choices,
-    hosts,
-    secret: isSecret,
-    optional: isOptional,
-    keyFileMember,
-    ...membersFrom(source),
-  };
+function valueFrom({ isSecret, isOptional, isHost: _host, isPrintable: _printable, source, ...value }: ConnectionValue) {
+  const pattern = value.pattern && patternTextOf(value.pattern);
+  return { ...value, pattern, secret: isSecret, optional: isOptional, ...membersFrom(source) };
 }
 
 function membersFrom(source: ValueSource) {

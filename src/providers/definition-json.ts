@@ -59,19 +59,14 @@ function reportMembers(schema: DescMessage, json: JsonValue, path: "" | `${strin
     } else if (field.fieldKind === "message" && value !== null) {
       count += reportMembers(field.message, value, `${path}${key}.`, report);
     } else if (field.fieldKind === "list" && field.listKind === "message" && Array.isArray(value)) {
-      count += reportElements(field.message, value, path + key, report);
+      for (const [at, element] of value.entries())
+        count += reportMembers(field.message, element, `${path}${key}[${at}].`, report);
     } else if (!isReadable(schema, key, value)) {
       report(path + key, `must be ${expectation(field)}`);
       count += 1;
     }
   }
   return count;
-}
-
-function reportElements(schema: DescMessage, elements: readonly JsonValue[], path: string, report: Report): number {
-  return elements.reduce<number>((count, element, at) => {
-    return count + reportMembers(schema, element, `${path}[${at}].`, report);
-  }, 0);
 }
 
 function isReadable(schema: DescMessage, key: string, value: JsonValue): boolean {

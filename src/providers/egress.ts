@@ -1,5 +1,5 @@
 import { parseUrl } from "../lib/parse-url.js";
-import { lowerCase } from "./connection-value.js";
+import { lowerCase, textIn } from "./connection-value.js";
 import type { Provider } from "./provider.js";
 
 /** A place where the provider's token may be sent. */
@@ -50,7 +50,7 @@ export function decideBoundOrigin(
   originParameters: Readonly<Record<string, string>>,
 ): EgressDecision {
   for (const [name, value] of Object.entries(decision.parameters ?? {})) {
-    const stored = Object.hasOwn(originParameters, name) ? originParameters[name] : undefined;
+    const stored = textIn(originParameters)(name);
     if (stored === undefined || lowerCase(stored) !== value) return decideDenial("origin_not_bound", undefined);
   }
   return decision;

@@ -1,5 +1,5 @@
 import { parseUrl } from "../lib/parse-url.js";
-import { fillTemplate, namesIn } from "./connection-value.js";
+import { fillTemplate, namesIn, textIn, withDefaults } from "./connection-value.js";
 import { type HostBounds, isCanonical, isLoopback, parseOrigin } from "./origin.js";
 import type { ConnectionValue, OriginRule } from "./provider.js";
 
@@ -56,8 +56,7 @@ export function fillEndpoint(
 ): string | undefined {
   if (!template.includes("{")) return template;
   // A connection made before the definition had the value uses the default.
-  const textOf = (name: string) =>
-    Object.hasOwn(texts, name) ? texts[name] : values.find((value) => value.name === name)?.defaultValue || undefined;
+  const textOf = textIn(withDefaults(texts, { connectionValues: values }));
   const rule = hostTemplateOf(template, boundsOf(values));
   const [, written = "", rest = ""] = SHAPE.exec(template) ?? [];
   const origin = fillTemplate(written, textOf);

@@ -1,7 +1,7 @@
 import { isIPv4 } from "node:net";
 import { getDomain } from "tldts-icann";
 import { parseUrl } from "../lib/parse-url.js";
-import { fillTemplate } from "./connection-value.js";
+import { fillTemplate, textIn } from "./connection-value.js";
 import type { OriginRule, Provider } from "./provider.js";
 
 /** Which origins other than public https ones a definition may name. */
@@ -214,8 +214,7 @@ export function isCanonical(origin: string): boolean {
 
 /** The origins that a connection with these values may reach; leaves out templates with a missing value. */
 export function originsFor({ origins }: Pick<Provider, "origins">, values: Readonly<Record<string, string>>): string[] {
-  const textOf = (name: string) => (Object.hasOwn(values, name) ? values[name] : undefined);
   return origins.flatMap((rule) =>
-    rule.kind === "exact" ? [rule.origin] : (fillTemplate(rule.template, textOf) ?? []),
+    rule.kind === "exact" ? [rule.origin] : (fillTemplate(rule.template, textIn(values)) ?? []),
   );
 }
