@@ -51,21 +51,16 @@ export class TokenRequestNotSentError extends RelayError {
 /** Builds the request that redeems an authorization code (RFC 6749 section 4.1.3, RFC 7636 section 4.5). */
 export function codeRequestFrom(client: OAuthClient, grant: CodeGrant, habits: CodeHabits): TokenRequest {
   const { code, redirectUri, codeVerifier } = grant;
-  const parameters: [string, string][] = [
-    ["grant_type", "authorization_code"],
-    ["code", code.reveal()],
-    ["redirect_uri", redirectUri],
-  ];
-  if (codeVerifier !== undefined) parameters.push(["code_verifier", codeVerifier.reveal()]);
+  const parameters = {
+    grant_type: "authorization_code",
+    ...{ code: code.reveal(), redirect_uri: redirectUri, code_verifier: codeVerifier?.reveal() ?? "" },
+  };
   return tokenRequestFrom(client, habits, parameters, habits.codeParameters);
 }
 
 /** Builds a refresh request (RFC 6749 section 6), without a scope, so that the granted one stays. */
 export function refreshRequestFrom(client: OAuthClient, refreshToken: Secret, habits: RefreshHabits): TokenRequest {
-  const parameters = [
-    ["grant_type", "refresh_token"],
-    ["refresh_token", refreshToken.reveal()],
-  ] as const;
+  const parameters = { grant_type: "refresh_token", refresh_token: refreshToken.reveal() };
   return tokenRequestFrom(client, habits, parameters, habits.refreshParameters);
 }
 
@@ -76,13 +71,13 @@ export function revocationRequestFrom(
   hint: "access_token" | "refresh_token",
   habits: TokenEndpointHabits,
 ): TokenRequest {
-  const parameters = [
-    ["token", token.reveal()],
-    ["token_type_hint", hint],
-  ] as const;
+  const parameters = { token: token.reveal(), token_type_hint: hint };
   // The definition's extra parameters are for token requests, not for revocations.
   return tokenRequestFrom(client, { ...habits, tokenParameters: {} }, parameters);
 }
+
+/** RFC 6755. */
+const URN = "urn:ietf:params:oauth";
 
 /**
  * Builds a request for a client's own tokens (RFC 6749 section 4.4.2).
@@ -96,31 +91,30 @@ export function ownTokenRequestFrom(
   habits: TokenEndpointHabits,
   signed?: { readonly assertion: Secret; readonly use: "grant" | "client_authentication" },
 ): TokenRequest {
-  const isGrant = signed?.use === "grant";
-  const parameters: [string, string][] = [
-    ["grant_type", isGrant ? "urn:ietf:params:oauth:grant-type:jwt-bearer" : "client_credentials"],
-  ];
-  if (signed !== undefined) {
-    if (!isGrant) parameters.push(["client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"]);
-    parameters.push([isGrant ? "assertion" : "client_assertion", signed.assertion.reveal()]);
-  }
-  if (scope !== "") parameters.push(["scope", scope]);
-  return tokenRequestFrom(client, habits, parameters);
+  const assertion = signed?.assertion.reveal() ?? "";
+  if (signed?.use === "grant")
+    return tokenRequestFrom(client, habits, { grant_type: `${URN}:grant-type:jwt-bearer`, assertion, scope });
+  const proof = signed && {
+    client_assertion_type: `${URN}:client-assertion-type:jwt-bearer`,
+    client_assertion: assertion,
+  };
+  return tokenRequestFrom(client, habits, { grant_type: "client_credentials", ...proof, scope });
 }
 
 /**
  * Builds a token request (RFC 6749 section 3.2). It accepts JSON, since GitHub answers with a form otherwise. The
  * client authenticates in one way only: trying a second one would use the refresh token twice (threats 3.5). Parameters
- * override earlier ones of the same name, in the order `parameters`, those of every token request, `grantParameters`.
+ * override earlier ones of the same name, in the order `parameters`, those of every token request, `grantParameters`; an
+ * empty one is left out.
  */
 function tokenRequestFrom(
   client: OAuthClient,
   habits: TokenEndpointHabits,
-  parameters: ReadonlyArray<readonly [string, string]>,
+  parameters: OAuth2["tokenParameters"],
   grantParameters: OAuth2["tokenParameters"] = {},
 ): TokenRequest {
-  const all = new Map(parameters);
-  for (const [name, value] of [...Object.entries(habits.tokenParameters), ...Object.entries(grantParameters)]) {
+  const all = new Map<string, string>();
+  for (const [name, value] of [parameters, habits.tokenParameters, grantParameters].flatMap(Object.entries<string>)) {
     if (value === "") all.delete(name);
     else all.set(name, value);
   }
