@@ -59,7 +59,10 @@ export async function finishAuthorization(
 ): Promise<CallbackResult> {
   const state = onlyValue(parameters, "state");
   const ticket = await options.tickets.take("STATE", state, browser);
-  if (ticket === undefined) throw unknownAttempt();
+  if (ticket === undefined)
+    throw formatError(
+      "This connection attempt was not started in this browser, has already finished, or took too long. Start again.",
+    );
   const { publicKey, providerName, redirectUri, openerOrigin, session } = ticket.payload;
   const application = await requireApplication(options, { publicKey });
   if (application.id !== ticket.applicationId)
@@ -146,15 +149,9 @@ async function redeemCode(
   });
   if (verdict.kind !== "granted") return { error: ERRORS[verdict.kind] };
   const { tokens, told } = verdict;
+  const revokeTokens = () => revoke(options.send, server, tokens);
   const { defaultExpiresInS } = server;
-  return {
-    tokens,
-    told,
-    server,
-    client: undefined,
-    defaultExpiresInS,
-    revoke: () => revoke(options.send, server, tokens),
-  };
+  return { tokens, told, server, client: undefined, defaultExpiresInS, revoke: revokeTokens };
 }
 
 /** RFC 5849 section 2.3. */
@@ -255,12 +252,6 @@ function issuerFrom(
     return filled !== undefined && parseUrl(filled)?.origin === named;
   });
   return isOwn ? iss : `not ${iss}`;
-}
-
-function unknownAttempt(): RelayError {
-  return formatError(
-    "This connection attempt was not started in this browser, has already finished, or took too long. Start again.",
-  );
 }
 
 /** Also when another relay of the same store started the attempt, and this one has other definitions. */

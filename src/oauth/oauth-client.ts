@@ -60,11 +60,8 @@ export function sealClientSecret(sealer: Sealer, key: ClientKey, clientSecret: S
 /** The client in the clear. Throws RelayError STORE_UNAVAILABLE when its secret does not open. */
 export function openOAuthClient(sealer: Sealer, stored: StoredOAuthClient): OAuthClient {
   const { clientId, clientSecret } = stored;
-  if (clientSecret === undefined) return { clientId, clientSecret: undefined };
-  return {
-    clientId,
-    clientSecret: new Secret(openSealed(sealer, clientSecret, bindingOf(stored), DOES_NOT_OPEN).toString()),
-  };
+  const opened = clientSecret && openSealed(sealer, clientSecret, bindingOf(stored), DOES_NOT_OPEN);
+  return { clientId, clientSecret: opened && new Secret(opened.toString()) };
 }
 
 function bindingOf({ applicationId, providerName }: ClientKey): SealBinding {

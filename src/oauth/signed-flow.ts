@@ -58,18 +58,12 @@ export function agreementUrlFrom(
   return url.href;
 }
 
-/** A token, and the members that came with it. */
-interface Granted {
-  readonly tokens: TokenResponse;
-  readonly told: ToldMembers;
-}
-
 /** Redeems the verifier of a callback for a token (RFC 5849 section 2.3), once. Rejects as {@link requestTemporary} does. */
 export async function redeemVerifier(
   flow: SignedFlow,
   { token, secret }: Temporary,
   verifier: string,
-): Promise<Granted | Failed> {
+): Promise<{ readonly tokens: TokenResponse; readonly told: ToldMembers } | Failed> {
   const temporary = { token: new Secret(token), secret: new Secret(secret) };
   const answered = await ask(flow, "tokenEndpoint", temporary, { oauth_verifier: verifier });
   if ("error" in answered) return answered;

@@ -73,13 +73,6 @@ export function browserOf(
 }
 
 /** The cookie that identifies a browser: 256 random bits, which carry no information. */
-interface BrowserCookie {
-  /** The browser's value; undefined when it has none or an invalid one. */
-  read(cookieHeader: string | undefined): string | undefined;
-  /** Value of the `Set-Cookie` field. */
-  write(value: string): string;
-}
-
 const VALUE = /^[A-Za-z0-9_-]{43}$/;
 
 /**
@@ -87,10 +80,11 @@ const VALUE = /^[A-Za-z0-9_-]{43}$/;
  * plain http can set it (RFC 6265bis section 4.1.3). SameSite is Lax, since the provider's redirect to the callback
  * comes from another site.
  */
-export function createBrowserCookie(isSecure: boolean): BrowserCookie {
+export function createBrowserCookie(isSecure: boolean) {
   const name = isSecure ? "__Host-relay-browser" : "relay-browser";
   return {
-    read(cookieHeader = "") {
+    /** The browser's value; undefined when it has none or an invalid one. */
+    read(cookieHeader = ""): string | undefined {
       const values = cookieHeader
         .split(";")
         .map((pair) => pair.trim())
@@ -100,7 +94,8 @@ export function createBrowserCookie(isSecure: boolean): BrowserCookie {
       const [value = ""] = values.length === 1 ? values : [];
       return VALUE.test(value) ? value : undefined;
     },
-    write: (value) => `${name}=${value}; Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`,
+    /** Value of the `Set-Cookie` field. */
+    write: (value: string) => `${name}=${value}; Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`,
   };
 }
 

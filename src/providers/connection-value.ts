@@ -187,16 +187,10 @@ export function parseAnswers(
 export function withTold(known: ValueTexts, told: ReadonlyMap<string, string>, provider: ValuesOf): ValueTexts {
   const texts = new Map(Object.entries(known));
   for (const [name, text] of withHostParts(told, provider)) {
-    const value = provider.connectionValues.find((each) => each.name === name);
+    const value = valuesOf(provider, "open").find((each) => each.name === name);
     // An address may contain other parts of hosts, which it must not change.
-    if (
-      !told.has(name) ||
-      value === undefined ||
-      value.isSecret ||
-      text === "" ||
-      problemOfValue(value, text) !== undefined
-    )
-      continue;
+    if (!told.has(name) || text === "") continue;
+    if (value === undefined || problemOfValue(value, text) !== undefined) continue;
     const tried = new Map(texts).set(name, text);
     const isMisfit = (rule: TemplateRule) => rule.parameters.includes(name) && isWrong(rule, tried);
     if (!provider.hostTemplates.some(isMisfit)) texts.set(name, text);

@@ -42,7 +42,14 @@ function placementFrom(credential: Credential) {
     : { queryParameter: credential.parameter, value };
 }
 
-function valueFrom({ isSecret, isOptional, isHost: _host, isPrintable: _printable, source, ...value }: ConnectionValue) {
+function valueFrom({
+  isSecret,
+  isOptional,
+  isHost: _host,
+  isPrintable: _printable,
+  source,
+  ...value
+}: ConnectionValue) {
   const pattern = value.pattern && patternTextOf(value.pattern);
   return { ...value, pattern, secret: isSecret, optional: isOptional, ...membersFrom(source) };
 }

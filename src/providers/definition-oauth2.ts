@@ -16,6 +16,7 @@ const AUTHENTICATIONS = ["client_secret_basic", "client_secret_post", "none"] as
 const FORMATS = ["form", "json"] as const;
 /** A scope-token of RFC 6749 section 3.3. */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
+const SCOPE_HINT = "must be a single scope: printable ASCII without spaces, double quotes and backslashes";
 const MAX_ERROR_LENGTH = 256;
 const MAX_DESCRIPTIONS = 100;
 /** One line without control characters and without format characters such as bidirectional ones. */
@@ -24,6 +25,9 @@ const DESCRIPTION = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u;
 /** Parses the `oauth2` member of a definition; defaults are those of RFC 6749. */
 export function parseOAuth2(definition: Definition, policy: EndpointPolicy, report: Report): OAuth2 {
   const { pkce, clientAuthentication, tokenRequestFormat, nonExpiringAccessTokens, refreshTokenRotation } = definition;
+  const { authorizationResponseIssParameterSupported } = definition;
+  if (authorizationResponseIssParameterSupported && definition.issuer === "")
+    report("oauth2.authorizationResponseIssParameterSupported", "needs oauth2.issuer, which iss is compared with");
   const endpoint = (field: EndpointField) => parseEndpoint(field, definition[field], policy, report);
   return {
     authorizationEndpoint: endpoint("authorizationEndpoint"),
@@ -31,7 +35,7 @@ export function parseOAuth2(definition: Definition, policy: EndpointPolicy, repo
     refreshEndpoint: endpoint("refreshEndpoint"),
     revocationEndpoint: endpoint("revocationEndpoint"),
     issuer: endpoint("issuer"),
-    authorizationResponseIssParameterSupported: parseIssSupported(definition, report),
+    authorizationResponseIssParameterSupported,
     scopeSeparator: parseScopeSeparator(definition.scopeSeparator, report),
     defaultScopes: parseDefaultScopes(definition, report),
     scopeDescriptions: parseScopeDescriptions(definition, report),
@@ -67,15 +71,6 @@ function parseEndpoint(field: EndpointField, text: string, policy: EndpointPolic
   return text;
 }
 
-function parseIssSupported(
-  { issuer, authorizationResponseIssParameterSupported: isSupported }: Definition,
-  report: Report,
-): boolean {
-  if (isSupported && issuer === "")
-    report("oauth2.authorizationResponseIssParameterSupported", "needs oauth2.issuer, which iss is compared with");
-  return isSupported;
-}
-
 /** A space by default (RFC 6749 section 3.3). */
 function parseScopeSeparator(text: string, report: Report): string {
   if (!/^[\x20-\x7e]{0,3}$/.test(text))
@@ -86,8 +81,7 @@ function parseScopeSeparator(text: string, report: Report): string {
 function parseDefaultScopes({ defaultScopes, scopeSeparator }: Definition, report: Report): readonly string[] {
   defaultScopes.forEach((scope, at) => {
     const field = `oauth2.defaultScopes[${at}]`;
-    if (!SCOPE.test(scope))
-      report(field, "must be a single scope: printable ASCII without spaces, double quotes and backslashes");
+    if (!SCOPE.test(scope)) report(field, SCOPE_HINT);
     else if (scopeSeparator !== "" && scope.includes(scopeSeparator)) report(field, "contains the scopeSeparator");
     else if (defaultScopes.indexOf(scope) !== at) report(field, "appears twice");
   });
@@ -100,8 +94,7 @@ function parseScopeDescriptions({ scopeDescriptions }: Definition, report: Repor
     report("oauth2.scopeDescriptions", `must have at most ${MAX_DESCRIPTIONS} entries`);
   for (const [scope, description] of entries) {
     const field = `oauth2.scopeDescriptions.${scope}`;
-    if (!SCOPE.test(scope))
-      report(field, "must be a single scope: printable ASCII without spaces, double quotes and backslashes");
+    if (!SCOPE.test(scope)) report(field, SCOPE_HINT);
     else if (!DESCRIPTION.test(description)) report(field, "must be one line of 1 to 200 characters");
   }
   return { ...scopeDescriptions };

@@ -244,7 +244,7 @@ export const PROVIDER_GUARDS: readonly Guard[] = [
   ),
   guard(
     "values: the default of one that the connection is older than",
-    ["values.find((value) => value.name === name)?.defaultValue || undefined", "undefined"],
+    ["textIn(withDefaults(texts, { connectionValues: values }))", "textIn(texts)"],
     "providers/endpoint",
   ),
 ];
