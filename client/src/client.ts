@@ -222,15 +222,24 @@ function createFetch(
     const target = url.href.startsWith(ownPlaces) ? url.href : via(url.host) + url.pathname + url.search;
     const headers = new Headers(init?.headers ?? (isRequest ? input.headers : undefined));
     headers.set("authorization", `Bearer ${callToken ?? (await newToken())}`);
-    return fetch(isRequest ? await requestTo(target, input) : target, { ...init, headers });
+    return fetch(isRequest ? await requestTo(target, input, init?.signal ?? input.signal) : target, {
+      ...init,
+      headers,
+    });
   };
 }
 
 /** Reads the body first: copied, it would be a stream, which browsers send only over HTTP/2, if at all. */
-async function requestTo(target: string, request: Request): Promise<Request> {
+async function requestTo(target: string, request: Request, signal: AbortSignal): Promise<Request> {
+  signal.throwIfAborted();
   if (/^(?:GET|HEAD)$/.test(request.method)) return new Request(target, request);
-  const { method, redirect, keepalive, signal } = request;
-  const body = await request.blob();
+  const { method, redirect, keepalive } = request;
+  const body = await new Promise<Blob>((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    signal.addEventListener("abort", stop);
+    const read = request.blob().then(resolve, reject);
+    void read.finally(() => signal.removeEventListener("abort", stop));
+  });
   return new Request(target, { method, redirect, keepalive, signal, ...(body.size > 0 && { body }) });
 }
 

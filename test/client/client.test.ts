@@ -238,6 +238,11 @@ describe("account.fetch", () => {
     const { fetch } = relay.account("ada", "sandbox");
     const reason = new Error("enough");
     await expect(fetch(`${api}/me`, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    const aborter = new AbortController();
+    const unfinished = { method: "POST", body: new ReadableStream(), duplex: "half", signal: aborter.signal };
+    const unsent = fetch(new Request(`${api}/echo`, unfinished as RequestInit));
+    setTimeout(() => aborter.abort(reason), 10);
+    await expect(unsent).rejects.toBe(reason);
     const client = createRelayClient({ url: harness.url, publicKey: application.publicKey });
     await expect(client.account("ada", "sandbox").fetch(`${api}/me`)).rejects.toThrow(/set privateKey/);
   });
