@@ -43,12 +43,14 @@ describe("rate limits of an application", () => {
 
   it.each(["call", "stream"])("say in Retry-After how long to wait where the status of /%s is 429", async (method) => {
     const { url } = await startSecondRelay(harness, { RELAY_HTTP_STATUS: "mirror" });
-    const application = await harness.createApplication({ callsPerMinute: 1 });
+    const allowedOrigins = ["https://app.example"];
+    const application = await harness.createApplication({ callsPerMinute: 1, allowedOrigins });
     await harness.connect(application, "a");
     const route = `/oauth/method/sandbox/${method}?user_id=a&public_key=${application.publicKey}`;
     const body = JSON.stringify({ url: `${harness.sandbox.origin}/me`, method: "GET" });
-    const send = () => fetch(url + route, { method: "POST", body });
+    const send = () => fetch(url + route, { method: "POST", body, headers: { origin: "https://app.example" } });
     const [first, second] = [await send(), await send()];
+    expect(second.headers.get("access-control-expose-headers")).toContain("retry-after");
     expect([first.status, first.headers.get("retry-after"), second.status]).toEqual([200, null, 429]);
     expect(await second.text()).toContain(` in ${second.headers.get("retry-after")} seconds.`);
   });

@@ -47,7 +47,7 @@ export async function corsFieldsFor(
   const { origin } = request.headers;
   if (origin === undefined) return undefined;
   const publicKey = publicKeyOf(request, route, queryText) ?? onlyPublicKeyIn(queryText);
-  return corsFieldsAt(origin, await lists(allowedOrigins, publicKey, origin));
+  return corsFieldsAt(origin, await lists(allowedOrigins, publicKey, origin), "retry-after, x-request-id");
 }
 
 /**
