@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -139,7 +139,7 @@ function definitionFiles(path: string, report: Report): readonly string[] {
 
 /** A folder's `*.json` files in order of their names; undefined where there is no folder. Throws if it is unreadable. */
 export function filesInFolder(path: string): readonly string[] | undefined {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return undefined;
+  if (!existsSync(path) || !statSync(path).isDirectory()) return undefined;
   const names = readdirSync(path).filter((name) => name.endsWith(".json"));
   return names.sort().map((name) => join(path, name));
 }

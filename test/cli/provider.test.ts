@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createFolder } from "./run-relay.js";
@@ -84,6 +84,8 @@ describe("relay provider", () => {
     expect(problems[0]).toMatchObject({ file: "own/b.json", field: "name" });
     expect((await folder.run(["provider", "check", "github"])).stdout).toContain("github: ok (github)");
     expect((await folder.run(["provider", "check", "./github"])).stdout).toContain("github/acme.json: ok (acme)");
+    symlinkSync("loop.json", join(folder.path, "loop.json"));
+    expect((await folder.run(["provider", "check", "loop.json"])).stderr).toBe("loop.json cannot be read (ELOOP).\n");
   });
 
   it("shows a definition that check accepts", async () => {
