@@ -24,6 +24,7 @@ import {
   isWantedCall,
   listCalls,
   type OnUnreadable,
+  recordedNames,
 } from "../records/list-calls.js";
 import { operatorContextKey } from "./admit.js";
 import { captureCalls, DEFAULT_CAPTURE_MINUTES, MAX_CAPTURE_MINUTES } from "./applications.js";
@@ -117,8 +118,7 @@ async function filterFrom(
 ): Promise<CallFilter> {
   return {
     applicationId: publicKey === "" ? undefined : (await namedApplication(store.applications, publicKey)).id,
-    // Records have the name. One that the catalogue lacks may be in older ones.
-    provider: catalog.find(providerName)?.name ?? (providerName || undefined),
+    providers: providerName === "" ? undefined : recordedNames(catalog, providerName),
     errorType: errorType || undefined,
   };
 }

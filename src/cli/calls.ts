@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { HeaderPairs } from "../providers/provider.js";
 import { type StoredBlock, type StoredCall, USER_PURPOSE, userText } from "../records/call-block.js";
 import type { CaptureContent, CapturedBody } from "../records/call-capture.js";
-import { type CallFilter, type CallPosition, findCall, listCalls } from "../records/list-calls.js";
+import { type CallFilter, type CallPosition, findCall, listCalls, recordedNames } from "../records/list-calls.js";
 import { applicationOf } from "./application.js";
 import {
   addCommand,
@@ -63,12 +63,10 @@ async function list(options: ListOptions): Promise<void> {
 /** Reads pages until there are enough calls, since a page may be short although there are more. */
 async function findCalls(open: OpenStore, options: ListOptions): Promise<StoredCall[]> {
   const { id: applicationId } = await applicationOf(open.store, options.app);
-  const { user, errorType, requestId } = options;
-  // Records have the name. One that the catalogue lacks may be in older ones.
-  const provider =
-    options.provider && ((await loadCatalog(open.config)).find(options.provider)?.name ?? options.provider);
+  const { user, provider, errorType, requestId } = options;
+  const providers = provider === undefined ? provider : recordedNames(await loadCatalog(open.config), provider);
   const users = user === undefined ? user : open.sealer.digests(USER_PURPOSE, userText(applicationId, user));
-  const filter: CallFilter = { applicationId, provider, errorType, requestId, users };
+  const filter: CallFilter = { applicationId, providers, errorType, requestId, users };
   const calls: StoredCall[] = [];
   let from: CallPosition | undefined;
   let unreadable = 0;

@@ -1,11 +1,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { timeOfCallId } from "../http/identity.js";
+import type { ProviderCatalog } from "../providers/provider.js";
 import { type CallStore, callsFromBlock, type StoredBlock, type StoredCall } from "./call-block.js";
 
 /** Which calls to list. An undefined field matches every call. */
 export interface CallFilter {
   readonly applicationId: string | undefined;
-  readonly provider: string | undefined;
+  /** Names of one provider; see {@link recordedNames}. */
+  readonly providers: readonly string[] | undefined;
   readonly errorType: string | undefined;
   /** Digests of one user; a record may hold any of them. */
   readonly users?: readonly string[] | undefined;
@@ -91,7 +93,7 @@ function mayHave(block: string, texts: readonly string[]): boolean {
 export function isWantedCall(call: StoredCall, filter: CallFilter): boolean {
   const {
     applicationId,
-    provider,
+    providers,
     errorType,
     users,
     requestId,
@@ -100,13 +102,19 @@ export function isWantedCall(call: StoredCall, filter: CallFilter): boolean {
   } = filter;
   return (
     (applicationId === undefined || call.applicationId === applicationId) &&
-    (provider === undefined || call.provider === provider) &&
+    (providers === undefined || providers.some((name) => name === call.provider)) &&
     (errorType === undefined || call.errorType === errorType) &&
     (users === undefined || users.some((user) => user === call.user)) &&
     (requestId === undefined || call.requestId === requestId) &&
     call.startedAt >= startAt &&
     call.startedAt < endAt
   );
+}
+
+/** What records may call a provider: they have its name of then, which may be an alias or unknown by now. */
+export function recordedNames(catalog: Pick<ProviderCatalog, "find">, nameOrAlias: string): readonly string[] {
+  const { name, aliases } = catalog.find(nameOrAlias) ?? { name: nameOrAlias, aliases: [] };
+  return [name, ...aliases];
 }
 
 /** Finds a call by its id; undefined when there is no record of it, or no longer. */

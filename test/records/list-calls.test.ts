@@ -3,7 +3,7 @@ import type { BlockFilter, StoredBlock } from "../../src/records/call-block.js";
 import { type CallFilter, type CallPosition, listCalls } from "../../src/records/list-calls.js";
 import { blockForTest, storedCallForTest } from "./call-for-test.js";
 
-const ANY: CallFilter = { applicationId: undefined, provider: undefined, errorType: undefined };
+const ANY: CallFilter = { applicationId: undefined, providers: undefined, errorType: undefined };
 
 /** Blocks of these sizes, oldest first; the status of a call is its number. */
 function storeOf(...counts: readonly number[]) {
@@ -55,12 +55,12 @@ describe("listCalls()", () => {
   it("gives what a filter names", async () => {
     const store = storeOf(5, 5, 5);
     expect(await pagesOf(store, 10, { ...ANY, errorType: "API_ERROR" })).toEqual([[15, 12, 9, 6, 3]]);
-    expect(await pagesOf(store, 10, { ...ANY, errorType: "API_ERROR", provider: "slack" })).toEqual([[12, 6]]);
+    expect(await pagesOf(store, 10, { ...ANY, errorType: "API_ERROR", providers: ["slack"] })).toEqual([[12, 6]]);
   });
 
   it("ends a page that would take too long, and tells where to go on", async () => {
     const store = storeOf(...Array.from({ length: 60 }, () => 500));
-    const pages = await pagesOf(store, 10, { ...ANY, provider: "nobody" });
+    const pages = await pagesOf(store, 10, { ...ANY, providers: ["nobody"] });
     expect(pages).toEqual([[], []]);
   });
 });

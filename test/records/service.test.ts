@@ -34,7 +34,7 @@ async function call(description: object, userId = "ada") {
 
 /** Every call that was recorded of the application, oldest first, when it is so many. */
 function recorded(count: number): Promise<StoredCall[]> {
-  const filter = { applicationId: application.id, provider: undefined, errorType: undefined };
+  const filter = { applicationId: application.id, providers: undefined, errorType: undefined };
   return vi.waitFor(
     async () => {
       const { calls } = await listCalls(harness.store.calls, filter, { pageSize: 1000, from: undefined });

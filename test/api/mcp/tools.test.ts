@@ -320,7 +320,7 @@ describe("perform_call", () => {
     const { told } = await agent.use("perform_call", get("/items/1?secret=CANARY_QUERY"));
     const known = { surface: "mcp", provider: "plain", method: "GET", origin, status: 200 };
     const record = await vi.waitFor(async () => {
-      const filter = { applicationId: application.id, provider: undefined, errorType: undefined };
+      const filter = { applicationId: application.id, providers: undefined, errorType: undefined };
       const { calls } = await listCalls(bed.harness.store.calls, filter, { pageSize: 10, from: undefined });
       expect(calls).toHaveLength(1);
       return calls[0];

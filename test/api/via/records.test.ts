@@ -30,7 +30,7 @@ describe("what is known of a request that was passed through", () => {
     const sizes = { requestBytes: body.length, responseBytes: "echo [redacted]".length };
 
     const record = await vi.waitFor(async () => {
-      const filter = { applicationId: application.id, provider: undefined, errorType: undefined };
+      const filter = { applicationId: application.id, providers: undefined, errorType: undefined };
       const { calls } = await listCalls(bed.harness.store.calls, filter, { pageSize: 10, from: undefined });
       expect(calls).toHaveLength(1);
       return calls[0];
