@@ -120,7 +120,7 @@ async function hasStoreOrProblem(
   const { state, note } = found;
   if (note !== undefined) warn(`RELAY_DATABASE: ${textFromDatabaseLocation(database)} ${note}`);
   // In PostgreSQL `relay db migrate` makes a store in which nothing is sealed yet.
-  if (state !== "missing") return hasStore(config);
+  if (state !== "missing") return (await valueOrProblem("RELAY_DATABASE", problems, () => hasStore(config))) ?? false;
   if (database.kind === "sqlite") problems.push(...(await folderProblems("RELAY_DATABASE", database.path)));
   return false;
 }

@@ -138,10 +138,12 @@ describe.skipIf(POSTGRES_URL === undefined)("relay config check on PostgreSQL", 
     onTestFinished(async () => {
       await database.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
     });
-    expect(await check(database.url.replace(/\/\/[^@]*@/, `//${role}:canary@`))).toEqual({
-      exitCode: 2,
-      stderr: expect.stringContaining("too few privileges (42501)"),
-    });
+    const forRole = database.url.replace(/\/\/[^@]*@/, `//${role}:canary@`);
+    const tooFew = { exitCode: 2, stderr: expect.stringContaining("too few privileges (42501)") };
+    expect(await check(forRole)).toEqual(tooFew);
+    await createFolder().run(["db", "migrate"], { env: { RELAY_DATABASE: database.url } });
+    await database.query(`GRANT SELECT ON relay_schema TO ${role}`);
+    expect(await check(forRole)).toEqual(tooFew);
   });
 });
 
