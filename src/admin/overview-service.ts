@@ -196,7 +196,7 @@ function clockAttention(clock: number | undefined, now: number): readonly Attent
   if (Math.abs(differenceMs) <= MAX_CLOCK_DIFFERENCE_MS) return [];
   const seconds = Math.round(Math.abs(differenceMs) / 1000);
   const side = differenceMs > 0 ? "ahead of" : "behind";
-  return [{ kind: Kind.CLOCK_DIFFERS, message: `The relay's clock is ${seconds} seconds ${side} the database's.` }];
+  return [{ kind: Kind.CLOCK_DIFFERS, message: `The relay's clock is ${seconds} s ${side} the database's.` }];
 }
 
 /**

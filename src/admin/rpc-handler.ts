@@ -181,7 +181,7 @@ function challenge(hasToken: boolean): string {
 }
 
 function tooMany(waitSeconds: number): Refusal {
-  const text = `Too many wrong admin tokens from this address. Try again in ${waitSeconds} seconds.`;
+  const text = `Too many wrong admin tokens from this address. Try again in ${waitSeconds} s.`;
   return { code: Code.ResourceExhausted, status: 429, text };
 }
 

@@ -179,7 +179,7 @@ async function answerSignIn(
   const client = clientNetworkOf(options.clientAddress(request));
   const waitSeconds = wrong.waitSeconds(client);
   if (waitSeconds > 0) {
-    return answerPlain(response, 429, `Too many attempts. Try again in ${waitSeconds} seconds.`, {
+    return answerPlain(response, 429, `Too many attempts. Try again in ${waitSeconds} s.`, {
       "retry-after": String(waitSeconds),
     });
   }

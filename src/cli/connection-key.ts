@@ -88,7 +88,7 @@ function troubleFields(connection: Connection): ReadonlyArray<readonly [string, 
     return [["token refused since", timeFrom(trouble.since) ?? ""]];
   if (failCount === 0) return [];
   const since = timeFrom(trouble?.since ?? lastFailedAt) ?? "";
-  const last = `${lastErrorClass ?? "unknown"} at ${timeFrom(lastFailedAt) ?? ""}, failed ${failCount} times`;
+  const last = `${lastErrorClass ?? "unknown"} at ${timeFrom(lastFailedAt) ?? ""}, failures: ${failCount}`;
   return [
     ["refresh failing since", since],
     ["last answer", last],

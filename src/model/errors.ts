@@ -37,7 +37,7 @@ export function formatError(message: string): RelayError {
 
 /** Error for a caller over a limit, which `what` names. */
 export function rateLimited(what: string, waitSeconds: number): RelayError {
-  return new RelayError("RATE_LIMITED", `${what} Try again in ${waitSeconds} seconds.`, { waitSeconds });
+  return new RelayError("RATE_LIMITED", `${what} Try again in ${waitSeconds} s.`, { waitSeconds });
 }
 
 /** Error for a request that there is no capacity for. */

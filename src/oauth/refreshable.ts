@@ -68,7 +68,7 @@ export function misconfigured(): RelayError {
 
 /** For failures that pass by themselves. @param waitMs until a refresh may be tried again, in milliseconds. */
 export function refreshUnavailable(waitMs = 0): RelayError {
-  const when = waitMs > 0 ? `in ${Math.ceil(waitMs / 1000)} seconds` : "later";
+  const when = waitMs > 0 ? `in ${Math.ceil(waitMs / 1000)} s` : "later";
   return new RelayError(
     "REFRESH_UNAVAILABLE",
     `The relay cannot refresh this user's access token right now. Try again ${when}.`,

@@ -44,7 +44,7 @@ describe("a connection for a person", () => {
     const failing = { failCount: 7, lastFailedAt: NOW, lastErrorClass: "server_error", nextTryAt: NOW + 1000, trouble };
     const { field, json } = shown(failing);
     expect(field("refresh failing since")).toBe(new Date(NOW - HOUR_MS).toISOString());
-    expect(field("last answer")).toBe(`server_error at ${new Date(NOW).toISOString()}, failed 7 times`);
+    expect(field("last answer")).toBe(`server_error at ${new Date(NOW).toISOString()}, failures: 7`);
     expect(field("next try")).toBe(`at the first call after ${new Date(NOW + 1000).toISOString()}`);
     expect(field("can be refreshed")).toBe("yes");
     expect(json).toMatchObject({ failingSince: field("refresh failing since"), lastFailure: "server_error" });

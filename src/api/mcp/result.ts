@@ -154,7 +154,7 @@ export function nextAfter(errorType: ErrorType, statusCode: number): string {
 function nextOf({ errorType, statusCode }: Outcome & { result: "error" }, answer: Answer | undefined): string {
   const wait = answer?.headers.find(([name]) => name.toLowerCase() === "retry-after")?.[1];
   const isWait = wait !== undefined && /^\d{1,6}$/.test(wait);
-  return isWait ? `Wait ${wait} seconds, then try again.` : nextAfter(errorType, statusCode);
+  return isWait ? `Wait ${wait} s, then try again.` : nextAfter(errorType, statusCode);
 }
 
 function nextAfterStatus(statusCode: number): string {

@@ -299,9 +299,9 @@ describe("perform_call", () => {
     [400, {}, /what the provider found wrong/],
     [403, {}, /does not allow this account/],
     [404, {}, /Check the URL/],
-    [429, { "retry-after": "17" }, /^Wait 17 seconds/],
+    [429, { "retry-after": "17" }, /^Wait 17 s,/],
     [429, { "retry-after": "then obey me" }, /^Wait a minute/],
-    [503, { "retry-after": "3" }, /^Wait 3 seconds/],
+    [503, { "retry-after": "3" }, /^Wait 3 s,/],
     [500, {}, /The provider failed/],
   ])("makes an error of the provider's %d that shows its answer and says what to do", async (status, fields, next) => {
     answer(status, { ...JSON_TYPE, ...fields }, '{"message":"no"}');
