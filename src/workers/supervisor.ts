@@ -226,7 +226,9 @@ class Supervisor {
     const urls = await startedUrls(worker);
     if (urls === undefined) {
       this.#noteEnd(worker, 0);
-      return exitCodeOf(worker);
+      // Perhaps its whole group of processes was told to end, and the supervisor has not heard of it yet.
+      const isToldAlone = STOP_SIGNALS.has(worker.process.signalCode) && !this.isStopping;
+      return isToldAlone ? this.#fork(generation) : exitCodeOf(worker);
     }
     life.hasServed = true;
     this.#serving.set(worker, { startedAt: performance.now(), generation });

@@ -8,7 +8,7 @@ import { pino } from "pino";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { supervise } from "../../src/workers/supervisor.js";
 import type { Message } from "../../src/workers/worker.js";
-import { finished } from "../cli/run-relay.js";
+import { finished, lineFrom } from "../cli/run-relay.js";
 import { connectRaw } from "../http/support.js";
 import { freePort } from "../support/free-port.js";
 import {
@@ -160,6 +160,18 @@ describe("workers that all end or start", { timeout: 180_000 }, () => {
     expect(exitCode).toBe(0);
     expect(stdout).toContain('"stopping"');
     expect(stdout).not.toContain('"listening"');
+  });
+
+  it("starts another first worker where that is told to end while it starts", async () => {
+    const { folder, settings } = await prepareWorkers();
+    const child = folder.start(["serve"], settings);
+    const output = finished(child);
+    const workers = () => workersOf(child.pid).filter((pid) => pid > 0);
+    await vi.waitUntil(() => workers().length > 0, POLLING);
+    for (const worker of workers()) process.kill(worker, "SIGTERM");
+    await lineFrom(child, (line) => line.includes('"listening"') || undefined);
+    child.kill("SIGTERM");
+    expect((await output).exitCode).toBe(0);
   });
 
   it("finishes calls in flight when the supervisor is killed, also those that count against a limit", async () => {
