@@ -78,8 +78,9 @@ export function createPlaceFor(options: Omit<AuthorizationServerOptions, "sealer
 
 /**
  * Finds the authorization server of a connection; a RelayError when there is none: REFRESH_UNAVAILABLE without a client
- * or endpoint, REAUTHORIZATION_REQUIRED when the connection no longer matches the definition. A client that is bound to parameters of the origin is never sent to another origin; an unbound client is never sent to a host that
- * a parameter chooses freely.
+ * or endpoint, REAUTHORIZATION_REQUIRED when the connection no longer matches the definition. A client that is bound to
+ * parameters of the origin is never sent to another origin; an unbound client is never sent to a host that a parameter
+ * chooses freely.
  *
  * @param state that of the authorization response, when a code is to be redeemed.
  */
