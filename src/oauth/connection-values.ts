@@ -1,4 +1,4 @@
-import { fillTemplate, textIn, type ValueTexts, withTold } from "../providers/connection-value.js";
+import { fillTemplate, textIn, type ValueTexts, withDefaults, withTold } from "../providers/connection-value.js";
 import { placeCredential } from "../providers/credential.js";
 import { decideBoundOrigin, decideEgress } from "../providers/egress.js";
 import { fillEndpoint } from "../providers/endpoint.js";
@@ -107,8 +107,9 @@ export async function withLookups(options: LookupOptions, known: ValueTexts): Pr
 async function lookUp(
   { send, provider, server, client, now, accessToken, tokenType }: LookupOptions,
   template: string,
-  texts: ValueTexts,
+  known: ValueTexts,
 ): Promise<ToldMembers> {
+  const texts = withDefaults(known, provider);
   const url = fillEndpoint(template, texts, provider.connectionValues);
   const egress = url === undefined ? undefined : decideEgress(url, provider);
   if (egress?.result !== "allow" || decideBoundOrigin(egress, texts).result !== "allow") return () => "";

@@ -84,6 +84,7 @@ function erp(origin: string): object {
       { name: "account", tokenMember: "account.id" },
       { name: "organisation", lookup: { url: `${origin}/erp`, member: "id" } },
       { name: "region", choices: [{ value: "us" }, { value: "eu" }], defaultValue: "us" },
+      { name: "unit", optional: true, lookup: { url: "https://{api_host}/units", member: "id" } },
     ],
     oauth2: { authorizationEndpoint: `${origin}/authorize`, tokenEndpoint: `${origin}/erp/token` },
   };
@@ -324,6 +325,7 @@ describe("values with defaults, and long numbers", () => {
     expect(seen.status).toBe(200);
     const stored = await storedOf(harness, ofErp, name, "erp");
     expect(stored?.originParameters).toEqual({ api_host, region: "eu", account: ID, organisation: ID });
+    expect(asked).toEqual([api_host]);
   });
 
   it("a default counts only where neither the operator, nor the client, nor the token response says otherwise", async () => {
