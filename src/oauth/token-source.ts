@@ -148,7 +148,10 @@ async function forcedRow(options: TokenSourceOptions, stored: Connection, wait: 
   try {
     await within(options.refresher.refresh(stored, "refused"), wait);
   } catch (error) {
-    if (error instanceof RelayError && error.reason !== "REAUTHORIZATION_REQUIRED") return undefined;
+    if (!(error instanceof RelayError)) throw error;
+    if (error.reason !== "REAUTHORIZATION_REQUIRED") return undefined;
+    // One that cannot be refreshed has not ended: its token may be good for other calls.
+    if ((await options.connections.find(stored))?.state === "ACTIVE") return undefined;
     throw error;
   }
   const row = await options.connections.find(stored);

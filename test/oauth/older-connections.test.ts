@@ -174,6 +174,19 @@ describe.each([
   });
 });
 
+describe("a token that has not ended, with a value that the definition does not allow", () => {
+  it("is refused in the provider's own words", async () => {
+    await harness.connect(application, "denied", {
+      ...{ providerName: "regions", originParameters: { region: "us" } },
+      ...{ refreshToken: "CANARY_refresh", expiresAt: Date.now() + 3_600_000 },
+    });
+    answer = async () => ({ statusCode: 401, body: '{"why":"role"}' });
+    const [, call] = createCallers(harness.url)[0] ?? [];
+    const row = await call?.(callOf("regions", "denied"));
+    expect(row).toMatchObject({ errorType: "API_ERROR", statusCode: 401, data: { why: "role" } });
+  });
+});
+
 describe("tokens of another kind that have not ended", () => {
   it("are explained as a call with them is answered", async () => {
     await harness.connect(application, "lasting", { providerName: "named" });
