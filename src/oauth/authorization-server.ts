@@ -302,7 +302,7 @@ function isFit({ kind }: Provider, { tokenType }: ServedConnection): boolean {
 }
 
 const NO_CLIENT = "no OAuth client is stored for it. The operator must add one with 'relay client put'.";
-const NO_ENDPOINT = "the provider's definition has no token endpoint. The operator must add it in RELAY_PROVIDERS.";
+const NO_ENDPOINT = "no definition names the provider's token endpoint. The operator must add one in RELAY_PROVIDERS.";
 
 function nowhereToRefresh(why: string): RelayError {
   return new RelayError("REFRESH_UNAVAILABLE", `The relay cannot refresh this user's access token: ${why}`);

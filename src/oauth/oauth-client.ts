@@ -25,8 +25,8 @@ export interface StoredOAuthClient {
 export interface OAuthClientStore {
   find(applicationId: string, providerName: string): Promise<StoredOAuthClient | undefined>;
   /**
-   * Reads one client and stores what `decide` returns, in one transaction; an existing one keeps its id. `decide` may be called more than once; if it
-   * throws, nothing is changed. Resolves to what is stored.
+   * Reads one client and stores what `decide` returns, in one transaction; an existing one keeps its id. `decide` may be
+   * called more than once; if it throws, nothing is changed. Resolves to what is stored.
    */
   change(
     applicationId: string,

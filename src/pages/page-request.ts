@@ -72,11 +72,11 @@ export function browserOf(
   return { browser, cookie: cookie.write(browser) };
 }
 
-/** The cookie that identifies a browser: 256 random bits, which carry no information. */
+/** 256 random bits, which carry no information. */
 const VALUE = /^[A-Za-z0-9_-]{43}$/;
 
 /**
- * Reads and writes the browser cookie. Over https it has the `__Host-` prefix, so that neither a sibling domain nor
+ * Reads and writes the cookie that identifies a browser. Over https it has the `__Host-` prefix, so that neither a sibling domain nor
  * plain http can set it (RFC 6265bis section 4.1.3). SameSite is Lax, since the provider's redirect to the callback
  * comes from another site.
  */
