@@ -76,9 +76,9 @@ export function browserOf(
 const VALUE = /^[A-Za-z0-9_-]{43}$/;
 
 /**
- * Reads and writes the cookie that identifies a browser. Over https it has the `__Host-` prefix, so that neither a sibling domain nor
- * plain http can set it (RFC 6265bis section 4.1.3). SameSite is Lax, since the provider's redirect to the callback
- * comes from another site.
+ * Reads and writes the cookie that identifies a browser. Over https it has the `__Host-` prefix, so that neither a
+ * sibling domain nor plain http can set it (RFC 6265bis section 4.1.3). SameSite is Lax, since the provider's redirect
+ * to the callback comes from another site.
  */
 export function createBrowserCookie(isSecure: boolean) {
   const name = isSecure ? "__Host-relay-browser" : "relay-browser";
