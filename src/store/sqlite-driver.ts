@@ -65,11 +65,14 @@ export function createSqliteDatabase(
     },
     createCache<Key, Value>({ maxRows, textOf, find: read }: CacheOptions<Key, Value>) {
       const rows = caches.create<Value>(maxRows);
-      // The row cache itself reports the reads that succeed.
-      const find = (key: Key) => {
-        const startedAt = performance.now();
-        const onFailed = () => onOperation("read", performance.now() - startedAt, true);
-        return attempt(db, () => rows.find(textOf(key), () => complete(read(key), answer)), onFailed);
+      const find = async (key: Key) => {
+        const look = () => rows.find(textOf(key), () => complete(read(key), answer));
+        // The row cache itself reports the reads that succeed at once.
+        try {
+          return look();
+        } catch {
+          return timed("read", look);
+        }
       };
       const forget = (key: Key) => rows.forget(textOf(key));
       // The cache checks the file's data version, so no change is seen late.
@@ -136,18 +139,14 @@ function sqliteSql(sql: string): string {
 /** Pauses before the second, third and fourth try, in milliseconds: the event loop serves other calls meanwhile. */
 const WAITS_MS = [10, 25, 50];
 
-async function attempt<T>(db: Sqlite.Database, operation: () => T, onFailed = () => {}): Promise<T> {
+async function attempt<T>(db: Sqlite.Database, operation: () => T): Promise<T> {
   for (let tries = 0; ; tries += 1) {
     try {
       return operation();
     } catch (error) {
       const waitMs = isBusy(error) ? WAITS_MS[tries] : undefined;
-      if (waitMs !== undefined) {
-        await delay(waitMs);
-        continue;
-      }
-      onFailed();
-      throw storeErrorFrom(error, db.open);
+      if (waitMs === undefined) throw storeErrorFrom(error, db.open);
+      await delay(waitMs);
     }
   }
 }
