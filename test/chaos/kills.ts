@@ -150,9 +150,9 @@ async function settle(run: Run): Promise<{ readonly findings: readonly string[];
  * the next try, lets another one be refreshed, and calls.
  */
 async function isFlaggedAtLast(run: Run, userId: string, well: string | undefined): Promise<boolean> {
+  if (well === undefined) return false;
   const { nextTryAt = 0 } = await run.world.find(userId);
   await delay(Math.max(0, nextTryAt - Date.now()));
-  if (well === undefined) return false;
   run.world.expire(well);
   return (await callUntilAnswered(run, well, 5)) && (await callUntilAnswered(run, userId, 5));
 }

@@ -239,9 +239,10 @@ describe("account.fetch", () => {
     const reason = new Error("enough");
     await expect(fetch(`${api}/me`, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
     const aborter = new AbortController();
-    const unfinished = { method: "POST", body: new ReadableStream(), duplex: "half", signal: aborter.signal };
+    // Left while its body is read, which never ends.
+    const body = new ReadableStream({ pull: () => aborter.abort(reason) }, { highWaterMark: 0 });
+    const unfinished = { method: "POST", body, duplex: "half", signal: aborter.signal };
     const unsent = fetch(new Request(`${api}/echo`, unfinished as RequestInit));
-    setTimeout(() => aborter.abort(reason), 10);
     await expect(unsent).rejects.toBe(reason);
     const client = createRelayClient({ url: harness.url, publicKey: application.publicKey });
     await expect(client.account("ada", "sandbox").fetch(`${api}/me`)).rejects.toThrow(/set privateKey/);
