@@ -13,6 +13,7 @@ import {
   type WatchCallRecordsResponse,
   WatchCallRecordsResponseSchema,
 } from "../../gen/relay/admin/v1/call_record_pb.js";
+import { namesOf } from "../providers/provider.js";
 import { type StoredCall, USER_PURPOSE, userText } from "../records/call-block.js";
 import type { CaptureContent } from "../records/call-capture.js";
 import { CallWatch } from "../records/call-watch.js";
@@ -24,7 +25,6 @@ import {
   isWantedCall,
   listCalls,
   type OnUnreadable,
-  recordedNames,
 } from "../records/list-calls.js";
 import { operatorContextKey } from "./admit.js";
 import { captureCalls, DEFAULT_CAPTURE_MINUTES, MAX_CAPTURE_MINUTES } from "./applications.js";
@@ -118,7 +118,7 @@ async function filterFrom(
 ): Promise<CallFilter> {
   return {
     applicationId: publicKey === "" ? undefined : (await namedApplication(store.applications, publicKey)).id,
-    providers: providerName === "" ? undefined : recordedNames(catalog, providerName),
+    providers: providerName === "" ? undefined : namesOf(catalog, providerName),
     errorType: errorType || undefined,
   };
 }

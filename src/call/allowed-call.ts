@@ -154,8 +154,9 @@ function requirePermission(
   { provider, checked, egress }: Pick<AllowedCall, "provider" | "checked" | "egress">,
   decided: Deciding,
 ): void {
+  const names = [provider.name, ...provider.aliases];
   // The provider may have had another name when the rules were stored.
-  const ruled = [provider.name, ...provider.aliases].find((name) => Object.hasOwn(callRules, name));
+  const ruled = names.find((name) => Object.hasOwn(callRules, name));
   const ofApplication = ruled === undefined ? undefined : callRules[ruled];
   if (ofApplication === undefined && callToken === undefined) return;
   const { method, headers, query } = checked;
@@ -164,7 +165,7 @@ function requirePermission(
   decided.permission = { application };
   if (application?.isAllowed === false) throw notPermitted("application", method, application);
   if (callToken === undefined) return;
-  if (!isForProvider(callToken.token, [provider.name, ...provider.aliases])) {
+  if (!isForProvider(callToken.token, names)) {
     decided.permission = { application, callToken: { isAllowed: false, rule: "providers" } };
     throw new RelayError("CALL_NOT_PERMITTED", "This call token is for other providers. Use one for this provider.");
   }

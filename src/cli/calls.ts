@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import type { HeaderPairs } from "../providers/provider.js";
+import { type HeaderPairs, namesOf } from "../providers/provider.js";
 import { type StoredBlock, type StoredCall, USER_PURPOSE, userText } from "../records/call-block.js";
 import type { CaptureContent, CapturedBody } from "../records/call-capture.js";
-import { type CallFilter, type CallPosition, findCall, listCalls, recordedNames } from "../records/list-calls.js";
+import { type CallFilter, type CallPosition, findCall, listCalls } from "../records/list-calls.js";
 import { applicationOf } from "./application.js";
 import {
   addCommand,
@@ -64,7 +64,7 @@ async function list(options: ListOptions): Promise<void> {
 async function findCalls(open: OpenStore, options: ListOptions): Promise<StoredCall[]> {
   const { id: applicationId } = await applicationOf(open.store, options.app);
   const { user, provider, errorType, requestId } = options;
-  const providers = provider === undefined ? provider : recordedNames(await loadCatalog(open.config), provider);
+  const providers = provider === undefined ? provider : namesOf(await loadCatalog(open.config), provider);
   const users = user === undefined ? user : open.sealer.digests(USER_PURPOSE, userText(applicationId, user));
   const filter: CallFilter = { applicationId, providers, errorType, requestId, users };
   const calls: StoredCall[] = [];

@@ -289,10 +289,7 @@ export function createSigningClientFor(options: Pick<AuthorizationServerOptions,
     if (provider?.oauth1 === undefined) return undefined;
     const found = await findClient(options, provider, connection);
     if (found !== undefined) return found.stored;
-    throw new RelayError(
-      "PROVIDER_MISCONFIGURED",
-      "The relay cannot sign this call: no OAuth client is stored for it. The operator must add one with 'relay client put'.",
-    );
+    throw new RelayError("PROVIDER_MISCONFIGURED", `The relay cannot sign this call: ${NO_CLIENT}`);
   };
 }
 

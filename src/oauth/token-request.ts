@@ -53,7 +53,9 @@ export function codeRequestFrom(client: OAuthClient, grant: CodeGrant, habits: C
   const { code, redirectUri, codeVerifier } = grant;
   const parameters = {
     grant_type: "authorization_code",
-    ...{ code: code.reveal(), redirect_uri: redirectUri, code_verifier: codeVerifier?.reveal() ?? "" },
+    code: code.reveal(),
+    redirect_uri: redirectUri,
+    code_verifier: codeVerifier?.reveal() ?? "",
   };
   return tokenRequestFrom(client, habits, parameters, habits.codeParameters);
 }

@@ -305,6 +305,15 @@ export interface ProviderCatalog {
   list(): Promise<readonly Provider[]>;
 }
 
+/**
+ * All names of a provider; the given one alone where the catalogue has none. What was stored under a former name still
+ * has that, which may be an alias by now.
+ */
+export function namesOf(catalog: Pick<ProviderCatalog, "find">, nameOrAlias: string): readonly string[] {
+  const { name, aliases } = catalog.find(nameOrAlias) ?? { name: nameOrAlias, aliases: [] };
+  return [name, ...aliases];
+}
+
 /** The rule for provider names, as text for people. */
 export const PROVIDER_NAME_HINT =
   "must be 1 to 63 lower-case letters, digits, '-' and '_', and start with a letter or digit";

@@ -1,12 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { timeOfCallId } from "../http/identity.js";
-import type { ProviderCatalog } from "../providers/provider.js";
 import { type CallStore, callsFromBlock, type StoredBlock, type StoredCall } from "./call-block.js";
 
 /** Which calls to list. An undefined field matches every call. */
 export interface CallFilter {
   readonly applicationId: string | undefined;
-  /** Names of one provider; see {@link recordedNames}. */
+  /** All names of one provider, since a record has the one of its time. */
   readonly providers: readonly string[] | undefined;
   readonly errorType: string | undefined;
   /** Digests of one user; a record may hold any of them. */
@@ -109,12 +108,6 @@ export function isWantedCall(call: StoredCall, filter: CallFilter): boolean {
     call.startedAt >= startAt &&
     call.startedAt < endAt
   );
-}
-
-/** What records may call a provider: they have its name of then, which may be an alias or unknown by now. */
-export function recordedNames(catalog: Pick<ProviderCatalog, "find">, nameOrAlias: string): readonly string[] {
-  const { name, aliases } = catalog.find(nameOrAlias) ?? { name: nameOrAlias, aliases: [] };
-  return [name, ...aliases];
 }
 
 /** Finds a call by its id; undefined when there is no record of it, or no longer. */

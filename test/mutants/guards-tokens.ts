@@ -55,11 +55,7 @@ export const TOKEN_GUARDS: readonly Guard[] = [
   ),
   guard("call token: for calls alone", ["if (callToken !== undefined && !takesCallToken) {", "if (false) {"], SERVER),
   guard("call token: connections of its providers", ["found.filter(mayKnow)", "found"], SERVER),
-  guard(
-    "call token: its providers",
-    ["if (!isForProvider(callToken.token, [provider.name, ...provider.aliases])) {", "if (false) {"],
-    "protocols",
-  ),
+  guard("call token: its providers", ["if (!isForProvider(callToken.token, names)) {", "if (false) {"], "protocols"),
   guard("call token: its rules", ["if (verdict?.isAllowed === false) throw", "if (false) throw"], "protocols"),
   guard(
     "call token: rules before the connection",

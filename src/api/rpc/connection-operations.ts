@@ -29,6 +29,7 @@ import type { Connection, ConnectionSummary } from "../../oauth/connection.js";
 import { disconnect } from "../../oauth/disconnect.js";
 import { toldStateOf } from "../../oauth/refreshable.js";
 import { requireProvider } from "../../providers/catalog.js";
+import { namesOf } from "../../providers/provider.js";
 
 /** The connection methods: message → message. Each rejects only with RelayError. */
 export interface ConnectionOperations {
@@ -49,7 +50,8 @@ export function createConnectionOperations(options: AuthorizationOptions): Conne
         takesCallToken: true,
       });
       const found = await connections.list({ applicationId: application.id, userId, limit: MAX_CONNECTIONS });
-      const mayKnow = ({ providerName }: Connection) => isForProvider(callToken, namesOf(options, providerName));
+      const mayKnow = ({ providerName }: Connection) =>
+        isForProvider(callToken, namesOf(options.catalog, providerName));
       return create(ListConnectionsResponseSchema, {
         connections: found.filter(mayKnow).map((connection) => messageFromConnection(connection, now())),
       });
@@ -114,11 +116,6 @@ async function requireCaller(
   const judged = callerAuth === undefined ? application : { ...application, callerAuth };
   requireAllowedCaller(options, judged, { userId, proof });
   return { application, userId, callToken };
-}
-
-/** The names by which a call token may list a connection's provider, which may have left the catalogue. */
-function namesOf({ catalog }: AuthorizationOptions, providerName: string): readonly string[] {
-  return [providerName, ...(catalog.find(providerName)?.aliases ?? [])];
 }
 
 function messageFromConnection(connection: Connection, now: number): ConnectionMessage {
