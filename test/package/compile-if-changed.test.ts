@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -55,4 +55,9 @@ it("npm start and npm run demo tell that they compile, and do so only when a sou
   }
   rmSync(join(cwd, "src/sub/a.ts"));
   expect(await compile()).toEqual(compiled);
+});
+
+it("npx relay can be run although dist/ was made anew: npx sets the mode of its program only once for a folder", () => {
+  const program = fileURLToPath(new URL(`../../${manifest.bin.relay}`, import.meta.url));
+  expect(() => accessSync(program, constants.X_OK)).not.toThrow();
 });
